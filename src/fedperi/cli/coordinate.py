@@ -57,7 +57,7 @@ def coordinate(
     min_sites: int | None = typer.Option(None, metavar="K", help="Continue with K sites if others drop out."),
     address: str | None = typer.Option(None, metavar="HOST:PORT", help="Where to listen [0.0.0.0:9092]."),
     keys: Path | None = typer.Option(None, metavar="DIR", help="The coordinator's folder, made by `fedperi keys`."),
-    cert: Path | None = typer.Option(None, metavar="FILE", help="TLS certificate, instead of that in --keys."),
+    cert: Path | None = typer.Option(None, metavar="FILE", help="TLS certificate; by default that in --keys."),
     key: Path | None = typer.Option(None, metavar="FILE", help="Its private key."),
     ca: arg.Authority = None,
     site_keys: arg.SiteKeys = None,

@@ -27,7 +27,7 @@ def inspect(
         None,
         "--site-keys",
         metavar="DIR",
-        help="Public keys of the sites (SITE.pub); refuse a file not signed by its site.",
+        help="Folder with the public keys of the sites (SITE.pub); refuse a file not signed by its site.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the explanation as JSON and nothing else."),
 ) -> None:

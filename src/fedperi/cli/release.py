@@ -39,7 +39,7 @@ def release(
     bounds: arg.Bounds = None,
     schema: arg.SchemaFile = None,
     name: arg.SiteName = None,
-    data: str = typer.Option("auto", metavar="TYPE", help="auto, linear, nonlinear or mixed."),
+    data: str = typer.Option("auto", metavar="TYPE", help="Kind of data: auto, linear, nonlinear or mixed."),
     missing: arg.SiteMissing = "error",
     most_rows: arg.MostRows = None,
     decimal: arg.DecimalMark = None,

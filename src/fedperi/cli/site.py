@@ -39,13 +39,13 @@ def site(
     passphrase_file: arg.PassphraseFile = None,
     store: arg.Store = None,
     schema: str | None = typer.Option(
-        None, metavar="FILE", help="Types, and levels of categories; the same file at every site."
+        None, metavar="FILE", help="Types and levels of columns (TOML); the same file at every site."
     ),
     data: arg.DataType = None,
     data_type: Annotated[str | None, typer.Option("--data-type", hidden=True)] = None,
     missing: arg.SiteMissing = "error",
     targets: arg.Targets = None,
-    penalty: float = typer.Option(1.0, help="Multiplies the BIC penalty of an edge; the same at every site."),
+    penalty: float = typer.Option(1.0, help="Factor of the BIC penalty of an edge; the same at every site."),
     epsilon: arg.Epsilon = None,
     delta: arg.Delta = None,
     mechanism: arg.Mechanism = None,
@@ -53,11 +53,13 @@ def site(
     most_rows: arg.MostRows = None,
     decimal: arg.DecimalMark = None,
     ceiling: arg.Ceiling = None,
-    require_privacy: bool = typer.Option(False, "--require-privacy", help="Never answer without noise."),
+    require_privacy: bool = typer.Option(False, "--require-privacy", help="Send nothing without noise."),
     bootstrap: bool = typer.Option(
         False, "--bootstrap/--no-bootstrap", help="Allow the coordinator to request bootstrap resampling."
     ),
-    most_openings: int = typer.Option(200, metavar="N", help="Limit over all runs: distinct openings answered."),
+    most_openings: int = typer.Option(
+        200, metavar="N", help="Limit over all runs: distinct opening messages answered."
+    ),
     most_messages: int = typer.Option(20_000, metavar="N", help="Limit over all runs: rounds and steps answered."),
     most_numbers: int = typer.Option(100_000_000, metavar="N", help="Limit over all runs: numbers sent."),
     channel: str = typer.Option(

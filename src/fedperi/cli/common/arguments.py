@@ -24,20 +24,17 @@ _private, _other = partial(_option, panel=PRIVATE), partial(_option, panel=OTHER
 
 
 # Tables and how they are read.
-DataType = Annotated[str | None, _option("auto, linear, nonlinear, discrete or mixed.", metavar="TYPE")]
+DataType = Annotated[str | None, _option("Kind of data: auto, linear, nonlinear, discrete or mixed.", metavar="TYPE")]
 SchemaFile = Annotated[str | None, _table("Types and levels of columns (TOML); inferred if not given.", metavar="FILE")]
 MissingRows = Annotated[
     str | None,
     _option(
-        "Incomplete rows: auto and em use them (mperi), drop omits them, error refuses them.",
-        metavar="auto|em|drop|error",
+        "Incomplete rows: auto and em use them (mperi), drop omits them, error stops.", metavar="auto|em|drop|error"
     ),
 ]
 SiteMissing = Annotated[
     str,
-    _option(
-        "Incomplete rows: error refuses them (with noise: fills in a default), drop omits them.", metavar="error|drop"
-    ),
+    _option("Incomplete rows: error stops (with noise: fills in a default), drop omits them.", metavar="error|drop"),
 ]
 Columns = Annotated[str | None, _table("The only columns to use.", metavar="A,B,C")]
 Exclude = Annotated[str | None, _table("Columns to leave out, such as identifiers.", metavar="A,B")]
@@ -54,7 +51,7 @@ SiteKey = Annotated[Path | None, _option("The site's private key.", metavar="FIL
 # Methods.
 Knowledge = Annotated[str | None, _option("Forbidden and required edges, tiers (TOML).", metavar="FILE")]
 Seed = Annotated[int | None, _method("Random seed for the search and the bootstrap.")]
-Confidence = Annotated[float | None, _method("mperi: smallest probability of a direction for an arrow [0.95].")]
+Confidence = Annotated[float | None, _method("mperi: smallest probability that makes a direction an arrow [0.95].")]
 Sharing = Annotated[
     str | None, _method("mperi: how similar sites must be to share a mechanism.", metavar="auto|exact|none")
 ]
@@ -68,11 +65,11 @@ Contexts = Annotated[
     bool | None, _method("fci: use differences between sites (default: yes).", "--context/--no-context")
 ]
 Selection = Annotated[
-    bool | None, _method("fci: allow for rows selected by the variables (default: yes).", "--selection/--no-selection")
+    bool | None, _method("fci: allow for selection bias (default: yes).", "--selection/--no-selection")
 ]
 MaxDepth = Annotated[int | None, _method("fci: size of the largest conditioning set.", metavar="N")]
-Penalty = Annotated[float | None, _method("iperi: multiplies the BIC penalty of an edge.")]
-Bootstrap = Annotated[int | None, _method("Stability of edges from N resampled runs.", metavar="N")]
+Penalty = Annotated[float | None, _method("iperi: factor of the BIC penalty of an edge.")]
+Bootstrap = Annotated[int | None, _method("Measure how stable edges are, with N resampled runs.", metavar="N")]
 Config = Annotated[str | None, _other("Options of the method from a TOML file.", metavar="FILE")]
 
 # Privacy.
@@ -86,7 +83,7 @@ Bounds = Annotated[str | None, _private("Public bounds and levels of the columns
 Ceiling = Annotated[float | None, _private("Largest total epsilon of a site, over all runs.", metavar="E")]
 Store = Annotated[str | None, _private("Folder for a site's privacy ledger, noise and log.", metavar="DIR")]
 MostRows = Annotated[
-    int | None, _private("For a larger delta: a public number of rows that no table exceeds.", metavar="N")
+    int | None, _private("Public upper bound on the rows of a table; allows a larger delta.", metavar="N")
 ]
 DecimalMark = Annotated[str | None, _table("Decimal mark of numbers in text files, . or ,", metavar="MARK")]
 
@@ -101,7 +98,7 @@ PassphraseFile = Annotated[
         metavar="FILE",
     ),
 ]
-SiteKeys = Annotated[Path | None, _other("Public keys of the sites, SITE.pub.", metavar="DIR")]
+SiteKeys = Annotated[Path | None, _other("Folder with the public keys of the sites (SITE.pub).", metavar="DIR")]
 AsJson = Annotated[bool, _other("Print JSON and nothing else.", "--json")]
 Force = Annotated[bool, _option("Replace what an earlier run wrote to --out.", "--force")]
 DryRun = Annotated[bool, _option("Show what would be done or sent, and stop.", "--dry-run")]
