@@ -46,10 +46,7 @@ def check(
     decimal: arg.DecimalMark = None,
     as_json: arg.AsJson = False,
     write_schema: str | None = typer.Option(
-        None,
-        "--write-schema",
-        metavar="FILE",
-        help="If there is no error, write the types to this file, for all sites to use.",
+        None, metavar="FILE", help="If there is no error, write the types to this file, for all sites to use."
     ),
 ) -> None:
     """Check the tables of all sites before a run. Exit code 0 if it would start, 2 if it would fail."""

@@ -38,9 +38,7 @@ ROWS = 1000
 
 @app.command()
 def demo(
-    out: Path = typer.Option(
-        Path("fedperi-demo"), "--out", metavar="DIR", help="Where tables and results are written."
-    ),
+    out: Path = typer.Option(Path("fedperi-demo"), metavar="DIR", help="Where tables and results are written."),
     seed: int = typer.Option(0, min=0, help="Random seed; another seed gives other hospitals."),
     force: bool = typer.Option(False, "--force", help="Replace what an earlier demo wrote there."),
 ) -> None:

@@ -25,7 +25,6 @@ def inspect(
     file: str = typer.Argument(..., metavar="FILE", help="A file that `fedperi release` wrote."),
     site_keys: Path | None = typer.Option(
         None,
-        "--site-keys",
         metavar="DIR",
         help="Folder with the public keys of the sites (SITE.pub); refuse a file not signed by its site.",
     ),

@@ -30,7 +30,7 @@ def _rows(text: str) -> int | list[int]:
 @app.command()
 def simulate(
     context: typer.Context,
-    out: Path = typer.Option(..., "--out", help="Directory for site_0.csv, site_1.csv, ... and truth.json."),
+    out: Path = typer.Option(..., help="Directory for site_0.csv, site_1.csv, ... and truth.json."),
     variables: int = typer.Option(8, help="Number of variables."),
     clients: int | None = typer.Option(None, help="Number of sites: 4 if not given, 6 with --clinic."),
     samples: str = typer.Option("1000", help="Rows per site: one number for all, or one per site: 500,1000,2000."),

@@ -57,9 +57,7 @@ def site(
     bootstrap: bool = typer.Option(
         False, "--bootstrap/--no-bootstrap", help="Allow the coordinator to request bootstrap resampling."
     ),
-    most_openings: int = typer.Option(
-        200, metavar="N", help="Limit over all runs: distinct opening messages answered."
-    ),
+    most_openings: int = typer.Option(200, metavar="N", help="Limit over all runs: distinct opening messages."),
     most_messages: int = typer.Option(20_000, metavar="N", help="Limit over all runs: rounds and steps answered."),
     most_numbers: int = typer.Option(100_000_000, metavar="N", help="Limit over all runs: numbers sent."),
     channel: str = typer.Option(
