@@ -55,10 +55,6 @@ def ges_fit(
     phases : iterable of {"forward", "backward", "turning"}
         Which phases to run, in this order.
 
-    Returns
-    -------
-    GESResult
-
     Examples
     --------
     >>> import numpy as np

@@ -27,10 +27,6 @@ def peel(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
     p : int
         Number of nodes.
 
-    Returns
-    -------
-    list of int
-
     Examples
     --------
     >>> peel([(0, 1, 2)], [5], 3)  # a collider comes last
@@ -85,10 +81,6 @@ def best_order(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[i
     votes : sequence of int
     p : int
         Number of nodes.
-
-    Returns
-    -------
-    list of int
 
     Examples
     --------

@@ -22,10 +22,6 @@ _TAIL, _ARROW, _CIRCLE = -1, 1, 2
 def to_causallearn(graph: PDAG) -> NDArray[np.int_]:
     """Return the matrix of end marks, as in causal-learn's ``GeneralGraph.graph``.
 
-    Parameters
-    ----------
-    graph : PDAG
-
     Returns
     -------
     ndarray of int, shape (p, p)
@@ -52,10 +48,6 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PDAG:
     names : iterable of str, optional
         The variables in the order of the rows. If not given, the names of the nodes of a causal-learn graph, and
         ``X0``, ``X1``, ... for a matrix.
-
-    Returns
-    -------
-    PDAG
 
     Examples
     --------
