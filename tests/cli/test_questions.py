@@ -1,6 +1,7 @@
 """Questions that commands ask at a terminal: only a clear yes is one."""
 
 import io
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -66,3 +67,13 @@ def test_anything_but_yes_is_a_no(
     assert not list(tmp_path.glob("new.*"))
     monkeypatch.setattr(sys, "stdin", Terminal(f"{yes}\n"))
     assert fedperi_here(*command, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("last", ["--yes", "--dry-run"])
+def test_an_exact_release_prints_json_and_nothing_else(last: str, tmp_path: Path) -> None:
+    done = fedperi_here(*exact_release(tmp_path), "--json", last, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["site"], told["rows"], told["exact"], told["private"]) == ("north", 100, True, False)
+    assert told["written"] == (tmp_path / "new.fedperi").exists() == (last == "--yes")
+    assert any(section["heading"] == "NOT PRIVATE" for section in told["explanation"])

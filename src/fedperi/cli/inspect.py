@@ -10,6 +10,7 @@ import typer
 from ..strict import write_json
 from . import app
 from .common.say import say
+from .common.statements import exact_values, explained
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ..privacy.release.explain import Section
     from ..privacy.release.release import Release
     from ..privacy.statement import Statement
-    from ..tables.summary.summary import Summary
 
 
 @app.command()
@@ -41,8 +41,8 @@ def inspect(
     exact = isinstance(statement, Summary)
     sections = revealed(statement) if isinstance(statement, Summary) else explain(statement)
     if as_json:
-        values = _exact_values(file, statement) if isinstance(statement, Summary) else _values(file, statement)
-        say(write_json({**values, "explanation": _explained(sections)}, indent=2))
+        values = exact_values(file, statement) if isinstance(statement, Summary) else _values(file, statement)
+        say(write_json({**values, "explanation": explained(sections)}, indent=2))
         return
     console = terminal()
     for section in sections:
@@ -82,26 +82,6 @@ def _print_proof(console: Console, statement: Statement, checked: bool, exact: b
         console.print("It is not signed, so that this proves nothing about who made it.")
     if not exact and not statement.private:
         console.print(Text("NOT PRIVATE: its noise is from a test.", style="bold red"))
-
-
-def _explained(sections: list[Section]) -> list[dict[str, Any]]:
-    return [
-        {"heading": section.heading, "paragraphs": list(section.paragraphs), "table": list(map(list, section.table))}
-        for section in sections
-    ]
-
-
-def _exact_values(file: str, summary: Summary) -> dict[str, Any]:
-    return {
-        "file": file,
-        "site": summary.site,
-        "private": False,
-        "exact": True,
-        "signed_by": None if summary.signature is None else summary.signature.fingerprint,
-        "columns": list(summary.names),
-        "targets": None if summary.targets is None else list(summary.targets),
-        "rows": summary.n,
-    }
 
 
 def _values(file: str, release: Release) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....errors import InputError
+from ....strict import write_json
 from ..say import confirm, say
+from ..statements import exact_values, explained
 from ..targets import own_targets
 
 if TYPE_CHECKING:
@@ -30,25 +32,30 @@ def release_exactly(
         summary = sign_summary(summary, key)
     if as_json and not (yes or dry_run):
         raise InputError("with --json there is no question: add --yes to confirm that exact statistics may be written")
+    revealed = sections(summary)
     if not as_json:
-        for section in sections(summary):
+        for section in revealed:
             say(section.heading)
             for paragraph in section.paragraphs:
                 say(f"  {paragraph}")
-    if dry_run:
+    if not dry_run:
+        if out is None:
+            raise InputError("give the file to write: --out h1.fedperi (or --dry-run to see what it reveals)")
+        if not yes:
+            confirm(
+                f"Write exact statistics of {summary.n:g} rows? Type 'exact' to confirm: ",
+                alone="exact statistics are written only after a person has confirmed it: add --yes, or use a terminal",
+                denied="not confirmed; nothing was written",
+                yes=("exact",),
+            )
+        save_statement(summary, out)
+    if as_json:
+        values = exact_values(None if out is None else str(out), summary)
+        say(write_json({**values, "written": not dry_run, "explanation": explained(revealed)}, indent=2))
+    elif dry_run:
         say("Nothing was written: this was a dry run.")
-        return
-    if out is None:
-        raise InputError("give the file to write: --out h1.fedperi (or --dry-run to see what it reveals)")
-    if not yes:
-        confirm(
-            f"Write exact statistics of {summary.n:g} rows? Type 'exact' to confirm: ",
-            alone="exact statistics are written only after a person has confirmed it: add --yes, or use a terminal",
-            denied="not confirmed; nothing was written",
-            yes=("exact",),
-        )
-    save_statement(summary, out)
-    say(f"Wrote {str(out)!r}: exact statistics, NOT PRIVATE.")
+    else:
+        say(f"Wrote {str(out)!r}: exact statistics, NOT PRIVATE.")
 
 
 def _summary(file: str, options: dict[str, Any]) -> Summary:
