@@ -91,8 +91,7 @@ def run(
     chosen = make_method(asked, said)
     name = asked.get("method", next(iter(HERE)))
     inputs = found_inputs([one for file in files for one in each_source(file)], how)
-    tables = _tables(inputs, name)
-    sources = _sources(inputs, tables, site_keys)
+    sources, tables = _sources(inputs, name, site_keys)
     console = terminal(quiet=as_json)
     strict = name not in ("mperi", "fci")
     sources, chosen, findings = _checked_sources(console, sources, tables, chosen, how, dry_run, strict=strict)
@@ -162,22 +161,18 @@ def _check_knowledge(method: Any, names: Sequence[str]) -> None:
         known.constraints(names)
 
 
-def _tables(files: list[Any], method: str) -> list[Any]:
-    """Return the files that are tables; the others are statements, which the baselines cannot use."""
-    from ..privacy.statement import is_statement
+def _sources(files: list[Any], method: str, keys: Path | None) -> tuple[list[Any], list[Any]]:
+    """Read the statements among the files; return all sources, and those that are tables.
+
+    The baselines cannot use statements. With a folder of keys, each statement must be signed by its site.
+    """
+    from ..privacy.release.signature import read_roster
+    from ..privacy.statement import is_statement, load_statement
 
     tables = [file for file in files if not isinstance(file, str) or not is_statement(file)]
     if len(tables) < len(files) and method in BASELINES:
         statement = next(file for file in files if file not in tables)
         raise InputError(f"{statement!r} is a statement, and {method} computes with rows; leave --method out")
-    return tables
-
-
-def _sources(files: list[Any], tables: list[Any], keys: Path | None) -> list[Any]:
-    """Read the statements among the files; with a folder of keys, each must be signed by its site."""
-    from ..privacy.release.signature import read_roster
-    from ..privacy.statement import load_statement
-
     if keys is not None and tables:
         shown = tables[0] if isinstance(tables[0], str) else tables[0].origin
         raise InputError(
@@ -185,7 +180,7 @@ def _sources(files: list[Any], tables: list[Any], keys: Path | None) -> list[Any
             "only, or omit --site-keys"
         )
     roster = None if keys is None else read_roster(keys)
-    return [file if file in tables else load_statement(file, roster) for file in files]
+    return [file if file in tables else load_statement(file, roster) for file in files], tables
 
 
 def _statements(sources: list[Any]) -> list[Statement]:

@@ -213,7 +213,7 @@ def _serve(
     made: SiteWork,
     address: Address,
     wait: float | None,
-    say: Callable[[str], None],
+    note: Callable[[str], None],
     asking: _Approval | None,
     stop: threading.Event,
     key: OwnKey | None,
@@ -223,17 +223,17 @@ def _serve(
     def end(number: int, frame: object) -> None:
         stop.set()
         if asking is not None and asking.open:
-            raise EOFError  # there was no answer, so nothing is sent
+            raise EOFError  # ends the question without an answer, so nothing is sent
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    serve(made, address, wait=wait, note=say, stop=stop, key=key)
+    serve(made, address, wait=wait, note=note, stop=stop, key=key)
     done = "its statement is with the coordinator; it may go offline." if made.stated else "stopped."
-    say(f"site {made.name!r}: {done}")
+    note(f"site {made.name!r}: {done}")
 
 
 class _Approval:
-    """Asks the person at the terminal; no answer is a no."""
+    """Ask the person at the terminal before every message; no answer is a no."""
 
     def __init__(self) -> None:
         self._all: set[str] = set()
@@ -256,7 +256,7 @@ class _Approval:
         return answer in ("y", "yes", "a", "all")
 
 
-def check_insecure(insecure: bool, forced: bool, host: str, say: Callable[[str], None]) -> None:
+def check_insecure(insecure: bool, forced: bool, host: str, note: Callable[[str], None]) -> None:
     """Allow a connection without TLS on this machine only, unless it is forced; warn in any case."""
     import ipaddress
 
@@ -273,4 +273,4 @@ def check_insecure(insecure: bool, forced: bool, host: str, say: Callable[[str],
             f"--insecure sends everything unencrypted, readable by anyone on the way, and {host!r} is not this "
             "machine; use keys (`fedperi keys`), or, if the network itself is protected, add --force-insecure"
         )
-    say("WARNING: --insecure: nothing is encrypted, and no one's identity is checked.")
+    note("WARNING: --insecure: nothing is encrypted, and no one's identity is checked.")

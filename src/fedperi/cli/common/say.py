@@ -27,20 +27,20 @@ def say(text: str, file: IO[Any] | None = None) -> None:
     typer.echo(visible(text), file=file)
 
 
-def confirm(question: str, *, alone: str, denied: str, yes: Container[str] = YES) -> None:
+def confirm(question: str, *, no_terminal: str, denied: str, yes: Container[str] = YES) -> None:
     """Ask at the terminal; anything but a clear yes is a no.
 
     Parameters
     ----------
     question : str
         What is asked.
-    alone, denied : str
+    no_terminal, denied : str
         Messages of the error without a terminal, and after a no.
     yes : container of str
         Answers that are a yes.
     """
     if not sys.stdin.isatty():
-        raise InputError(alone)
+        raise InputError(no_terminal)
     try:
         answer = input(question)
     except EOFError:

@@ -67,8 +67,8 @@ def _decide(name: str, code: str | None, store: str | None, decision: str, verb:
             say(line)
         command = item.request.command(verb, place.path.parent)
         # Without a terminal the code must be given, so that nothing else is approved by mistake.
-        alone = f"there is no terminal to ask at: repeat the code, as in `{command}`"
-        confirm(f"{question} [y]es, [n]o: ", alone=alone, denied="nothing was decided")
+        no_terminal = f"there is no terminal to ask at: repeat the code, as in `{command}`"
+        confirm(f"{question} [y]es, [n]o: ", no_terminal=no_terminal, denied="nothing was decided")
     for line in _shown(decide(place, code or item.request.code, decision, _account())):
         say(line)
 

@@ -77,8 +77,8 @@ def accept_command(
     if not changes:
         say("Nothing changes at this site.")
     if not yes:
-        alone = "there is no terminal for a question: look at the changes, and repeat the command with --yes"
-        confirm("Accept it? [y]es, [n]o: ", alone=alone, denied="nothing was written")
+        no_terminal = "there is no terminal for a question: look at the changes, and repeat the command with --yes"
+        confirm("Accept it? [y]es, [n]o: ", no_terminal=no_terminal, denied="nothing was written")
     made.to_file(target)
     say(f"Wrote {out}. Check it with `fedperi check TABLE --schema {out}`, then start the site with --schema {out}.")
 

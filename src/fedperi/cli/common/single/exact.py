@@ -44,7 +44,7 @@ def release_exactly(
         if not yes:
             confirm(
                 f"Write exact statistics of {summary.n:g} rows? Type 'exact' to confirm: ",
-                alone="exact statistics are written only after a person has confirmed it: add --yes, or use a terminal",
+                no_terminal="exact statistics are written only after a person confirms: add --yes, or use a terminal",
                 denied="not confirmed; nothing was written",
                 yes=("exact",),
             )
