@@ -56,13 +56,9 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PDAG:
     PDAG('A -> B, B -- C', names=['A', 'B', 'C'])
     """
     # Known by a method, not by an attribute: a table may well have a column named G or graph.
-    general = graph.G if hasattr(getattr(graph, "G", None), "get_nodes") else graph
-    is_object = hasattr(general, "get_nodes")
-    if names is None and is_object:
-        names = [node.get_name() for node in general.get_nodes()]
-    labels = None if names is None else checked_name_list(names, "causal-learn")
+    matrix, labels = matrix_and_names(graph.G if hasattr(getattr(graph, "G", None), "get_nodes") else graph, names)
     try:
-        marks = _checked_marks(general.graph if is_object else general)
+        marks = _checked_marks(matrix)
         variables = checked_names(labels, len(marks))
         _check_pairs(marks, variables)
         from ..pdag import PDAG
@@ -71,6 +67,14 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PDAG:
         return PDAG(marks == _TAIL, variables)
     except InputError as problem:
         raise InputError(f"causal-learn: {problem}") from None
+
+
+def matrix_and_names(graph: Any, names: Iterable[str] | None) -> tuple[Any, list[Any] | None]:
+    """Return the matrix of end marks of a causal-learn graph, or a matrix as it is; and the names, given or its own."""
+    is_object = hasattr(graph, "get_nodes")
+    if names is None and is_object:
+        names = [node.get_name() for node in graph.get_nodes()]
+    return graph.graph if is_object else graph, None if names is None else checked_name_list(names, "causal-learn")
 
 
 def _checked_marks(matrix: Any) -> NDArray[np.int_]:
