@@ -1,4 +1,4 @@
-"""`python -m fedperi` is the command line, for where the script is not on the path."""
+"""Run the command line as `python -m fedperi`, where the script `fedperi` is not on the path."""
 
 from .cli import main
 

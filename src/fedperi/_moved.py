@@ -1,4 +1,4 @@
-"""Packages of version 0.1 that are gone: an import of one says where its modules are now."""
+"""Packages of version 0.1 that no longer exist: importing one fails, and says where its modules are now."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ class _Moved:
 
 
 def tell_where_modules_moved() -> None:
-    """Make imports of packages that are gone say where to look."""
+    """Make failed imports of these packages say where to look."""
     if _Moved not in sys.meta_path:
         sys.meta_path.append(_Moved)

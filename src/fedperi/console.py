@@ -14,18 +14,18 @@ from .names import visible
 class PlainConsole(Console):
     """A rich console for text that others wrote: names of columns, sites and files, reasons, levels.
 
-    Strings are shown as they are: ``[/day]`` is not a tag and ``:smile:`` not a picture. Style comes from
-    `rich.text.Text` alone. Control characters are shown as escapes, wherever in a table or a text they are.
+    Strings are shown as they are: ``[/day]`` is not a tag and ``:smile:`` not a picture. Only `rich.text.Text` has
+    style. Control characters are shown as escapes everywhere, in tables too.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render, with every character of text made visible; what rich itself sends to steer the terminal stays."""
+        """Render, with control characters in the text shown as escapes; those that rich itself sends stay."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
 def console(**options: Any) -> Console:
-    """Make a console for everything that fedperi shows; options are those of rich's.
+    """Make a console for everything that fedperi shows; options are those of `rich.console.Console`.
 
     Examples
     --------

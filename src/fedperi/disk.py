@@ -17,10 +17,10 @@ class Busy(Exception):
 
 
 def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file: after a crash at any moment it has its old content or the new one, whole.
+    """Write a file so that, after a crash at any moment, it holds its old content or all of the new one.
 
-    By default only its owner can read it. A file that is replaced keeps its owner, where the system allows it: root may
-    write for the account of a service.
+    By default only its owner can read it. A file that is replaced keeps its owner where the system allows it, because
+    root may write for the account of a service.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def _keep_owner(old: Path, new: Path) -> None:
 
 
 def write_new(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file where there is none yet: all of it, or after a failure none."""
+    """Write a new file; remove it if it could not be written completely."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         _write(handle, content)
@@ -62,7 +62,7 @@ def write_new(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Add to the end of a file that only its owner can read; it is made if there is none."""
+    """Add to the end of a file that only its owner can read; create it if there is none."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _write(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), content)
 
@@ -75,7 +75,7 @@ def _write(handle: int, content: bytes) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable; Windows cannot open one, and needs it less."""
+    """Write the list of files in a folder to disk; Windows cannot open a folder, and needs this less."""
     if os.name == "posix":
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -86,7 +86,7 @@ def sync_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, seconds: float) -> Iterator[None]:
-    """Keep all other threads and processes that lock the same file waiting; may be nested.
+    """Hold a lock that all other threads and processes wait for; may be nested.
 
     Raises
     ------

@@ -11,8 +11,8 @@ _LOGIN = re.compile(r"(?<=://)[^\s/?#@]*@|((?<=[?&])\w*(?:passw|token|secret)\w*
 class InputError(ValueError):
     """Bad input: the message names the place, the value and the remedy.
 
-    The command line turns it into one line on standard error and exit code 2. Anything else that escapes is a
-    defect of ours.
+    The command line turns it into one line on standard error and exit code 2. Any other exception that reaches the
+    user is a defect of fedperi.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class TemporaryError(InputError):
 
 
 def without_logins(text: str) -> str:
-    """Leave out users and passwords of addresses.
+    """Remove users and passwords from addresses.
 
     Examples
     --------

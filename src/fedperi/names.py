@@ -1,4 +1,4 @@
-"""What a valid name of a column or a site is, and how text from elsewhere is shown.
+"""Valid names of columns and sites, and how text that others wrote is shown.
 
 Names travel: into terminals, logs, reports, spreadsheets and other sites' files. So there is one definition of a valid
 name, and tables, schemas, messages, releases, background knowledge and simulations all use it.
@@ -16,13 +16,13 @@ MAX_NAME = 200
 """Largest number of characters in a name."""
 
 JOINERS = "\u200c\u200d"
-"""Characters of format that belong to the spelling of words, in Persian and Hindi for example."""
+"""Invisible characters that belong to the spelling of words, in Persian and Hindi for example."""
 
 _BLANKS = JOINERS + "\u115f\u1160\u2800\u3164\uffa0"
 """Characters that count as letters or signs, but are invisible."""
 
 _FORMULA = re.compile("'*[=+\\-@\t\r\uff1d\uff0b\uff0d\uff20]")
-"""How a cell begins that a spreadsheet may run, the wide signs of East Asian keyboards included; quotes before it."""
+"""The beginning of a cell that a spreadsheet may run as a formula, after any quotes; with wide East Asian signs too."""
 
 
 def plain(character: str) -> bool:
@@ -105,7 +105,7 @@ def check_name(name: object, what: str) -> None:
 
 
 def guarded(cell: str) -> str:
-    """Return a cell of a CSV file with a quote before it if a spreadsheet could run it; `unguarded` takes it off.
+    """Put a quote before a cell of a CSV file that a spreadsheet could run as a formula; `unguarded` removes it.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def guarded(cell: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """Return what `guarded` was given; a cell that another program wrote without a guard stays as it is.
+    """Undo `guarded`; a cell that another program wrote without a guard stays as it is.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which values an option may have: the same sentences from Python and from the command line."""
+"""Valid values of options, with the same messages in Python and on the command line."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from .errors import InputError
 
 DATA = ("auto", "linear", "nonlinear", "discrete", "mixed")
-"""How columns are taken; see docs/explanation/site.md."""
+"""How columns are treated; see docs/explanation/site.md."""
 
 COMPLETE = ("error", "drop")
 """What to do with rows in which a value is missing, where complete rows are needed."""
 
 MISSING = ("auto", "em", *COMPLETE)
-"""The same where moments are enough, which EM estimates from incomplete rows; see docs/guides/missing.md."""
+"""The same where means and covariances are enough, which EM estimates from such rows; see docs/guides/missing.md."""
 
 
 def check_one_of(option: str, value: object, legal: Sequence[str]) -> None:

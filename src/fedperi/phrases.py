@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
-    """Join names for a sentence; empty without any.
+    """Join names for a sentence.
 
     Examples
     --------

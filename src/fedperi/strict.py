@@ -18,7 +18,7 @@ DEEPEST = 32
 """Largest depth of brackets. Our files have at most seven; Python's stack ends at some hundreds."""
 
 LARGEST = (1 << 63) - 1
-"""Whole numbers are between minus this and this: every float and every array can hold them."""
+"""Largest absolute value of a whole number: every float and every array can hold it."""
 
 
 class Unreadable(ValueError):
@@ -112,7 +112,7 @@ def write_json(value: Any, *, indent: int | None = None, ascii_only: bool = True
 
 
 def pack(form: str, version: int, fields: dict[str, Any]) -> str:
-    """Write fields as JSON under the name and the version of a format, which `unpack` asks for."""
+    """Write fields as JSON with the name and the version of their format, which `unpack` checks."""
     return write_json({"format": form, "version": version, **fields})
 
 
@@ -137,7 +137,7 @@ def unpack(text: str, form: str, version: int) -> dict[str, Any]:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a finite number that a float can hold; a truth value is not a number.
+    """Whether a value is a finite number that a float can hold; True and False are not numbers.
 
     Examples
     --------
@@ -165,11 +165,11 @@ def _whole(text: str) -> int:
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A field given twice would show a reader one value, and the program another."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
-        raise Unreadable(f"it has the field {twice!r:.60} twice")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise Unreadable(f"it has the field {name!r:.60} twice")
+        found[name] = value
     return found
 
 

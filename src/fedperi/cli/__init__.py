@@ -1,4 +1,7 @@
-"""The command line: one module per command. Exit codes: 0 success, 2 bad input, 1 a defect of fedperi."""
+"""The command line: one module per command.
+
+Exit codes: 0 success, 1 a defect of fedperi, 2 bad input, 75 a failure that may pass, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ DISK = {errno.ENOSPC: 75, errno.EDQUOT: 75, errno.EROFS: 2}
 
 
 class Interrupted(BaseException):
-    """Ctrl-C at the command line. On a KeyboardInterrupt typer would say nothing, and `fit` would return a part."""
+    """Ctrl-C at the command line. On a KeyboardInterrupt typer would say nothing, and `fit` return a partial result."""
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -58,7 +61,7 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def main() -> None:
-    """Run the command line; turn bad input into one line and exit code 2, what may work again later into 75."""
+    """Run the command line; end errors of users with one line and an exit code, not with a traceback."""
     signal.signal(signal.SIGINT, _interrupt)
     warnings.showwarning = _show_warning
     try:
@@ -87,7 +90,7 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Say a library's warning in one line, without the place in its code, which tells a user nothing."""
+    """Show a library's warning in one line, without the place in the code, which means nothing to a user."""
     say(f"warning: {message}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""`fedperi audit`: attack our own releases, and say what was found."""
+"""`fedperi audit`: attack our own releases, and report the outcome."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..audit.reconstruct import Closeness
 
 SITES, VARIABLES, ROWS, SEED = 4, 5, 2000, 0
-"""The simulated federation, the same every time, on which reconstruction is shown."""
+"""The simulated federation, always the same, that shows what can be reconstructed."""
 
 BOUND = 6.0
 """Public bounds of its columns, which have a standard deviation near 1."""
@@ -66,7 +66,7 @@ def audit(
 
 
 def _reconstructions(epsilon: float, delta: float) -> tuple[Closeness, Closeness | None]:
-    """How close an eavesdropper comes to every site's correlations and graph, without privacy and with it."""
+    """Return how close an eavesdropper comes to every site's correlations and graph, without and with privacy."""
     from ..audit.reconstruct import closeness, reconstruct
     from ..discovery.discover import ges
     from ..methods import IPERI

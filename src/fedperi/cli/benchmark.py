@@ -1,4 +1,4 @@
-"""`fedperi benchmark`: experiments that anyone can repeat."""
+"""`fedperi benchmark`: run experiments that anyone can repeat."""
 
 from __future__ import annotations
 
@@ -32,21 +32,18 @@ def benchmark(
     name: str = typer.Argument(..., metavar="NAME", help=f"One of, or several with commas: {NAMES}."),
     out: Path | None = typer.Option(
         None,
-        "--out",
         metavar="DIR",
-        help="Where to write (default: benchmark-NAME). Experiments can share it, and their cells.",
+        help="Where to write (default: benchmark-NAME). Experiments can share a folder and its cells.",
     ),
     seeds: int = typer.Option(20, help="Simulated federations per cell of the grid."),
     first: int = typer.Option(0, help="The first seed."),
-    quick: bool = typer.Option(
-        False, "--quick", help="A small part with 2 seeds (1 for slow methods), to see that it works."
-    ),
-    jobs: int | None = typer.Option(None, "--jobs", metavar="N", help="Processes (default: one per core)."),
+    quick: bool = typer.Option(False, "--quick", help="A small part with 2 seeds (1 for slow methods), to try it out."),
+    jobs: int | None = typer.Option(None, metavar="N", help="Processes (default: one per core)."),
     methods: str | None = typer.Option(None, help="Only these methods: names with commas, e.g. mperi,peri,ut-igsp."),
     at: str | None = typer.Option(None, help="Only these p, K or n, whichever varies: numbers with commas, e.g. 3,8."),
     settings: str | None = typer.Option(None, help="With `settings`: only these, names with commas, e.g. 'cut,drift'."),
     limit: float = typer.Option(300.0, metavar="SECONDS", help="CPU seconds after which a fit is stopped."),
-    filtered: bool = typer.Option(False, "--filter", help="Only seeds that the paper would have kept."),
+    filtered: bool = typer.Option(False, "--filter", help="Only the seeds that the paper's filter would have kept."),
     saved: bool = typer.Option(False, "--saved", help="Run nothing; write tables and figures from saved cells."),
     page: Path | None = typer.Option(
         None, metavar="FILE", help="Where to write a page with notes, machine and versions."
@@ -74,7 +71,7 @@ def benchmark(
     if name == "cell":
         say(json.dumps(_one_cell(cell)))
         return
-    experiments = _experiments(name)
+    experiments = () if name == "real" else _experiments(name)
     place = out if out is not None else Path(f"benchmark-{name}")
     if place.exists() and not place.is_dir():
         raise InputError(f"--out {str(place)!r} is a file; give a directory")
@@ -92,20 +89,20 @@ def benchmark(
 
 
 def _experiments(name: str) -> tuple[str, ...]:
-    """The experiments that a name stands for: one, several with commas, or all; checked before anything runs."""
+    """Return the experiments that a name means: one, several with commas, or all; checked before anything runs."""
     from ..benchmark.experiments import NAMES as EVERY
     from ..benchmark.experiments import experiment
 
-    if name in ("all", "real"):
-        return EVERY if name == "all" else ()
+    if name == "all":
+        return EVERY
     names = _names(name) or ()
     for one in names:
-        experiment(one)
+        experiment(one)  # refuses a name that it does not know
     return names
 
 
 def _run(names: Sequence[str], place: Path, request: Request, how: dict[str, Any], console: Console) -> list[Page]:
-    """Run experiments one after the other; of several, those that have nothing saved are left out with `--saved`."""
+    """Run experiments one after the other; with `--saved`, leave out those of several that have nothing saved."""
     from ..benchmark.experiments import has_cells, run_experiment
 
     pages = []
@@ -144,7 +141,7 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
 
 
 def _one_cell(text: str | None) -> object:
-    """Run one cell again, to see whether its numbers come back."""
+    """Run one cell again, to see whether it gives the same numbers."""
     from .._version import __version__
     from ..benchmark.experiments import work
     from ..strict import Unreadable, read_json
@@ -165,7 +162,7 @@ def _one_cell(text: str | None) -> object:
 
 
 def _write_results(name: str, pages: list[Page], place: Path, page: Path, request: Request) -> None:
-    """Write pages as one; notes.md of the folder, or notes-NAME.md, comes before the tables."""
+    """Write all pages to one file, after the folder's notes.md or notes-NAME.md."""
     from ..benchmark.experiments import results_page
 
     notes = place / (f"notes-{name}.md" if len(pages) == 1 or name == "real" else "notes.md")
@@ -176,7 +173,7 @@ def _write_results(name: str, pages: list[Page], place: Path, page: Path, reques
 
 
 def _show(console: Console, page: Page) -> None:
-    """Print a page: laid out in a terminal, as it is in a file."""
+    """Print a page, with a layout if this is a terminal."""
     from rich.markdown import Markdown
 
     if console.is_terminal:
@@ -187,20 +184,20 @@ def _show(console: Console, page: Page) -> None:
 
 @contextmanager
 def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A line on standard error, in a terminal only, with the time that is left."""
+    """Show a line on standard error, in a terminal only, with the time that is left."""
     from rich.text import Text
 
     from ..console import console as terminal
 
     console = terminal(stderr=True)
-    begun, first = time.monotonic(), [-1]
+    begun, first = time.monotonic(), None
 
     with console.status(Text(f"{name}: starting")) as status:
 
         def note(done: int, of: int) -> None:
-            if first[0] < 0:
-                first[0] = done  # cells of an earlier run say nothing about speed
-            mine = done - first[0]
+            nonlocal first
+            first = done if first is None else first  # cells of an earlier run say nothing about speed
+            mine = done - first
             left = f", about {(time.monotonic() - begun) / mine * (of - done) / 60:.0f} min left" if mine else ""
             status.update(Text(f"{name}: {done} of {of} cells{left}"))
 

@@ -1,4 +1,4 @@
-"""`fedperi check`: would a run work on these tables? Lists all problems and what to do about them."""
+"""`fedperi check`: whether a run would work on these tables. It lists all problems and what to do about them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..strict import write_json
 from . import app
 from .common import arguments as arg
 from .common.inputs import found_inputs, opening_of
+from .common.options import new_schema
 from .common.progress import reading
 from .common.say import say
 
@@ -31,13 +32,7 @@ def check(
     context: typer.Context,
     files: list[str] = typer.Argument(..., metavar="FILES", help=arg.FILES),
     schema: arg.SchemaFile = None,
-    missing: Annotated[
-        str,
-        typer.Option(
-            metavar="auto|em|drop|error",
-            help="Incomplete rows: auto and em use them (mperi), drop omits them, error refuses them.",
-        ),
-    ] = "auto",
+    missing: arg.MissingRows = "auto",
     bounds: Annotated[
         str | None,
         typer.Option(
@@ -51,39 +46,41 @@ def check(
     decimal: arg.DecimalMark = None,
     as_json: arg.AsJson = False,
     write_schema: str | None = typer.Option(
-        None,
-        "--write-schema",
-        metavar="FILE",
-        help="If there is no error, write the types to this file, for all sites to use.",
+        None, metavar="FILE", help="If there is no error, write the types to this file, for all sites to use."
     ),
 ) -> None:
     """Check the tables of all sites before a run. Exit code 0 if it would start, 2 if it would fail."""
+    from ..console import console as terminal
+
     check_one_of("missing", missing, MISSING)
-    target = None if write_schema is None else _new_file(write_schema)
+    target = None if write_schema is None else new_schema(write_schema, "--write-schema")
 
     with reading() as tell:
         from ..tables import check as run
         from ..tables.infer import as_schema
 
-        how = opening_of(context.params, noise=False)
+        how = opening_of(context.params)
         sources = found_inputs(files, how)
         report = run(sources, schema, cast("Missing", missing), tell=tell, how=how)
     if bounds is not None:
         tables = how.open_all(sources)
-        noisy = _private(tables, bounds, decimal, how.ignoring(as_schema(schema), tables), missing)
+        noisy = _with_noise(tables, bounds, decimal, how.ignoring(as_schema(schema), tables), cast("Missing", missing))
         report = replace(report, findings=(*report.findings, *noisy))
     if target is not None and report.ok:
         report.schema.to_file(target)
     if as_json:
         say(write_json(report.to_dict(), indent=2))
     else:
-        _show(report, [*_advice(report, missing), *_written(report, schema, target)])
+        console = terminal()
+        console.print(report.to_rich())
+        for line in (*_advice(report, missing), *_about_types(report, schema, target)):
+            console.print(line)
     if not report.ok:
         raise typer.Exit(2)
 
 
-def _private(
-    tables: list[Table], bounds: str, decimal: str | None, schema: Schema | None, missing: str
+def _with_noise(
+    tables: list[Table], bounds: str, decimal: str | None, schema: Schema | None, missing: Missing
 ) -> Iterator[Finding]:
     """Say how a run with noise would treat the rows: it reads every cell separately and refuses none."""
     from ..privacy import Privacy
@@ -91,7 +88,7 @@ def _private(
     from ..tables import Finding
     from ..tables.reading import Reading
 
-    how: dict[str, Any] = {"schema": schema, "missing": Reading(missing=cast("Missing", missing)).private().missing}
+    how: dict[str, Any] = {"schema": schema, "missing": Reading(missing=missing).private().missing}
     privacy = Privacy(bounds=bounds, decimal=cast(Any, decimal))
     try:
         for table in tables:
@@ -102,27 +99,8 @@ def _private(
         yield Finding("error", None, (), f"with noise: {message}", remedy)
 
 
-def _new_file(name: str) -> Path:
-    """Refuse, before any table is read, a file that cannot be the new schema."""
-    from ..tables.schema_file import checked_path
-
-    target = checked_path(name)
-    if target.exists():
-        raise InputError(f"--write-schema: {name!r} already exists; remove it, or choose another name")
-    return target
-
-
-def _show(report: CheckReport, after: list[str]) -> None:
-    from ..console import console as terminal
-
-    console = terminal()
-    console.print(report.to_rich())
-    for line in after:
-        console.print(line)
-
-
-def _advice(report: CheckReport, missing: str) -> list[str]:
-    """Name the options of this command for the remedies."""
+def _advice(report: CheckReport, missing: str | None) -> list[str]:
+    """Name the options of this command that are a remedy for a problem."""
     lines = []
     if missing == "error" and any(site.incomplete for site in report.sites):
         lines.append("To leave incomplete rows out, add --missing drop.")
@@ -131,7 +109,8 @@ def _advice(report: CheckReport, missing: str) -> list[str]:
     return lines
 
 
-def _written(report: CheckReport, schema: str | None, target: Path | None) -> list[str]:
+def _about_types(report: CheckReport, schema: str | None, target: Path | None) -> list[str]:
+    """Say whether the types of the columns were written, or how to write them."""
     if target is not None and report.ok:
         return [f"Wrote the types of {len(report.schema.columns)} columns to {target}."]
     if target is not None:

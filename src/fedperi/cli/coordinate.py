@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..coordinator.tally import RunTally, told_so_far
+from ..coordinator.tally import RunTally
 from ..errors import InputError
 from . import app
 from .common import arguments as arg
-from .common.collect import Link, collect_and_fit, dated
 from .common.methods import BASELINES, NETWORK, PRIVACY, STATED, known_options, make_method
+from .common.network import Network, ask_and_fit, collect_and_fit
 from .common.options import check_place, given_options
 from .common.outcome import say_dropped, summarize
-from .common.run_log import RunLog, now
+from .common.run_log import RunLog
 from .common.say import say
 from .schema.explaining import explaining
 from .site import check_insecure
@@ -27,7 +27,6 @@ from .status.serving import STATUS, StatusHost, StatusPort, finished, showing_ru
 
 if TYPE_CHECKING:
     from ..coordinator.record import Journal
-    from ..methods import Result
     from ..transports.flower.link import Certificates
 
 
@@ -58,7 +57,7 @@ def coordinate(
     min_sites: int | None = typer.Option(None, metavar="K", help="Continue with K sites if others drop out."),
     address: str | None = typer.Option(None, metavar="HOST:PORT", help="Where to listen [0.0.0.0:9092]."),
     keys: Path | None = typer.Option(None, metavar="DIR", help="The coordinator's folder, made by `fedperi keys`."),
-    cert: Path | None = typer.Option(None, metavar="FILE", help="TLS certificate, instead of that in --keys."),
+    cert: Path | None = typer.Option(None, metavar="FILE", help="TLS certificate; by default that in --keys."),
     key: Path | None = typer.Option(None, metavar="FILE", help="Its private key."),
     ca: arg.Authority = None,
     site_keys: arg.SiteKeys = None,
@@ -101,11 +100,9 @@ def coordinate(
     options_known = tuple(dict.fromkeys((*known_options(STATED), *known_options(NETWORK), "missing", *PRIVACY)))
     asked, said = given_options(config, context.params, options_known)
     if any(option in PRIVACY for option in asked):
-        raise InputError("every site decides about its own privacy; leave it out here (fedperi site --epsilon)")
-    another = (
-        f"choose another; for one site more, or another option, give --journal {out} too, and nobody is asked twice"
-    )
-    check_place(out, False, as_json, remedy=another)
+        raise InputError("every site decides about its own privacy; leave the option out here (fedperi site --epsilon)")
+    remedy = f"choose another; to add a site or change an option, add --journal {out}, so that no site is asked twice"
+    check_place(out, False, as_json, remedy=remedy)
     if timeout <= 0:
         raise InputError(f"--timeout must be a number of seconds above 0, not {timeout:g}")
 
@@ -115,43 +112,39 @@ def coordinate(
     certificates, known = _keys(insecure, keys, cert, key, ca, site_keys)
     wanted = _wanted(sites, min_sites, len(known))
     stated = _is_stated(channel, asked)
+    if not stated:
+        asked.setdefault("method", "iperi")
     place = journal or out
     shown = terminal(stderr=True, soft_wrap=True).print
     check_insecure(insecure, force_insecure, host, shown)
-    fit, kept = _prepared(asked, said, None if stated else place, journal, wanted, shown)
-    tally = RunTally(wanted, list(known), place=str(out))
-    note = RunLog(place, log_format, partial(shown, markup=False, highlight=log_format == "text"), tally.note)
-    _end_at_terminate()
+    # A site decides about missing values. Files written for `fedperi run` may say what sites do by default.
+    own = {option: value for option, value in asked.items() if option != "missing"}
+    # The network shows progress, and knows the schema.
+    fit = replace(make_method(own, said, STATED if stated else NETWORK), progress=False, schema=None).fit
     options = {**DEFAULTS, **asked}
+    kept = None if stated else _journal(options, wanted, place, resume=journal is not None)
+    if kept is not None and kept.resumed:
+        shown(f"resuming run {kept.run}: answers in its journal are not requested again.")
+    tally = RunTally(wanted, list(known), place=str(out))
+    note = RunLog(place, log_format, partial(shown, highlight=log_format == "text"), tally.note)
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # like Ctrl-C, so that the SuperLink is stopped
+    network = Network((host, port), certificates, known, wanted, min_sites, timeout, note, tally)
     with showing_run(tally, status_port, status_host, out, note), note.ending(), explaining(place, note):
-        if stated:
-            folder = None if insecure else site_keys or (keys or Path()) / "sites"
-            link = Link((host, port), certificates, known, folder)
-            result = collect_and_fit(fit, options, link, place, wanted, min_sites, timeout, note, tally)
-        else:
-            result = _run(
-                fit, options, (host, port), certificates, known, wanted, min_sites, timeout, kept, note, tally
-            )
+        result = collect_and_fit(fit, options, network, place) if stated else ask_and_fit(fit, options, network, kept)
         result.save(out)
         note(f"the result is in {str(out)!r}.")
-        _show_result(result, as_json, out)
+        if as_json:
+            say(result.to_json())
+        else:
+            summarize(terminal(), result, out)
+            say_dropped(result)
         finished(tally, result)
         if status_stay:
             stay(note)
 
 
-def _show_result(result: Result, as_json: bool, out: Path) -> None:
-    from ..console import console as terminal
-
-    if as_json:
-        say(result.to_json())
-        return
-    summarize(terminal(), result, out)
-    say_dropped(result, say)
-
-
 def _is_stated(channel: str | None, asked: dict[str, Any]) -> bool:
-    """Whether sites give one statement each, rather than answers."""
+    """Whether each site gives one statement, and no answers."""
     methods = dict.fromkeys((*STATED, *NETWORK))
     if asked.get("method", "mperi") not in methods:
         raise InputError(f"method must be one of {', '.join(methods)}; not {asked['method']!r}")
@@ -162,13 +155,11 @@ def _is_stated(channel: str | None, asked: dict[str, Any]) -> bool:
         raise InputError(
             f"{asked['method']} sends steps to the sites, and needs more than statements: --channel regrets"
         )
-    if channel == "regrets" and "method" not in asked:
-        asked["method"] = "iperi"
     return channel != "regrets" and not baseline
 
 
 def _wanted(sites: int | None, min_sites: int | None, known: int) -> int:
-    """How many sites take part."""
+    """Return how many sites take part."""
     wanted = sites if sites is not None else known
     if wanted < 1 or (known and wanted > known):
         raise InputError(
@@ -179,86 +170,15 @@ def _wanted(sites: int | None, min_sites: int | None, known: int) -> int:
     return wanted
 
 
-def _prepared(
-    asked: dict[str, Any],
-    said: dict[str, str],
-    place: Path | None,
-    journal: Path | None,
-    wanted: int,
-    note: Callable[[str], None],
-) -> tuple[Callable[[Any], Result], Journal | None]:
-    """Make the method, and open its journal if it has one. The transport shows progress, and knows the schema."""
-    # A site decides about missing values. Files written for `fedperi run` may say what sites do by default.
-    own = {option: value for option, value in asked.items() if option != "missing"}
-    method = make_method(own, said, STATED if place is None else NETWORK)
-    fit = replace(method, progress=False, schema=None).fit
-    if asked.get("method") in BASELINES:
-        if journal is not None:
-            raise InputError(f"--journal: a run of {asked['method']} cannot be resumed; leave it out")
-        return fit, None
-    if place is None:  # statements are the journal
-        return fit, None
-    return fit, _journal(place, {**DEFAULTS, **asked, "sites": wanted}, note)
-
-
-def _journal(place: Path, of: dict[str, Any], say: Callable[[str], None]) -> Journal:
+def _journal(options: Mapping[str, Any], wanted: int, place: Path, *, resume: bool) -> Journal | None:
+    """Open the journal of a run in rounds; None for a baseline, which cannot be resumed."""
     from ..coordinator.record import Journal
 
-    record = Journal(place / "journal.jsonl", of)
-    if record.resumed:
-        say(f"resuming run {record.run}: answers in its journal are not requested again.")
-    return record
-
-
-def _run(
-    fit: Callable[[Any], Result],
-    options: dict[str, Any],
-    address: tuple[str, int],
-    certificates: Certificates | None,
-    known: Mapping[str, bytes],
-    wanted: int,
-    min_sites: int | None,
-    timeout: float,
-    journal: Journal | None,
-    say: RunLog,
-    tally: RunTally,
-) -> Result:
-    from ..coordinator.record import Journal
-    from ..tables.infer import as_schema
-    from ..transports.flower.exchange import Limits
-    from ..transports.flower.link import superlink, surviving
-    from ..transports.flower.live.site_keys import names_of
-    from ..transports.flower.transport import FlowerTransport, through_drops
-    from ..transports.flower.watched import WatchedGrid
-
-    declared = as_schema(options["schema"])
-    record, begun = journal or Journal(), now()
-    names = names_of(known)
-    tally.run, tally.stated = record.run, partial(told_so_far, record)
-
-    def attempt() -> Result:
-        log = say.path.with_name("superlink.log")
-        with superlink(*address, certificates, known, log, say) as link, link.grid() as grid:
-            say(f"listening at {address[0]}:{address[1]}{'' if certificates else ' WITHOUT TLS'}, run {record.run}.")
-            transport = FlowerTransport(
-                WatchedGrid(grid, tally, names, rounds=True),
-                sites=wanted,
-                min_sites=min_sites,
-                keys=names,
-                schema=declared,
-                data=options["data"],
-                bootstrap=bool(options["bootstrap"]),
-                journal=record,
-                limits=Limits(timeout, timeout),
-                note=say,
-            )
-            tally.dropped, tally.traffic = transport.dropped, transport.traffic
-            with transport.closing():
-                return through_drops(fit, transport)
-
-    # Steps of a baseline change the sites' state and are not kept: only a journal lets a run survive its SuperLink.
-    result = attempt() if journal is None else surviving(attempt, say)
-    return dated(result, record.run, begun)
+    if options["method"] not in BASELINES:
+        return Journal(place / "journal.jsonl", {**options, "sites": wanted})
+    if resume:
+        raise InputError(f"--journal: a run of {options['method']} cannot be resumed; leave it out")
+    return None
 
 
 def _address(address: str | None, insecure: bool) -> tuple[str, int]:
@@ -291,8 +211,3 @@ def _keys(
     certificates = Certificates(ca or base / "ca.pem", cert or base / "server.pem", key or base / "server.key")
     certificates.check()
     return certificates, SiteKeys(site_keys or base / "sites")
-
-
-def _end_at_terminate() -> None:
-    """Let SIGTERM end the run like Ctrl-C, so that the SuperLink is stopped."""
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))

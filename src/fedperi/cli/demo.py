@@ -1,10 +1,10 @@
-"""`fedperi demo`: a federation of simulated hospitals, from nothing to a graph and a report."""
+"""`fedperi demo`: simulate hospitals, find their common graph, and write a report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -38,9 +38,7 @@ ROWS = 1000
 
 @app.command()
 def demo(
-    out: Path = typer.Option(
-        Path("fedperi-demo"), "--out", metavar="DIR", help="Where tables and results are written."
-    ),
+    out: Path = typer.Option(Path("fedperi-demo"), metavar="DIR", help="Where tables and results are written."),
     seed: int = typer.Option(0, min=0, help="Random seed; another seed gives other hospitals."),
     force: bool = typer.Option(False, "--force", help="Replace what an earlier demo wrote there."),
 ) -> None:
@@ -48,6 +46,7 @@ def demo(
     from rich.text import Text
 
     from ..console import console as terminal
+    from ..discovery.discover import ges
     from ..graph import PDAG
     from ..methods import MPERI
     from ..report.grades import counted
@@ -68,21 +67,17 @@ def demo(
         seed=seed,
     )
     hospitals = dict(zip(HOSPITALS, sim.sites, strict=True))
-    about = f"{len(hospitals)} hospitals, {ROWS} patients each, {len(sim.dag.names)} variables."
-    console.print(Text(about, style="bold"))
+    size = f"{len(hospitals)} hospitals, {ROWS} patients each, {len(sim.dag.names)} variables."
+    console.print(Text(size, style="bold"))
     console.print(f"All but {HOSPITALS[0]} have a policy for one variable, which is not recorded anywhere.")
     console.print("Each hospital gives its means and covariances. No row leaves it.\n")
     result = MPERI().fit(hospitals)
-    alone = _alone(hospitals)
+    alone = {f"{name} alone": ges(table) for name, table in hospitals.items()}
     first = f"{HOSPITALS[0]} alone"
     graphs = {"truth": sim.dag, first: alone[first], "fedperi": result.graph}
     console.print(edge_table(graphs, title="What causes what"))
     console.print(f"{counted(result)}\n", soft_wrap=True)
-    _compare(
-        console,
-        sim.dag,
-        {**alone, "fedperi, all hospitals": result.graph},
-    )
+    _compare(console, sim.dag, {**alone, "fedperi, all hospitals": result.graph})
     console.print()
     console.print(_policies(sim, result))
     _save(sim, out / "data")
@@ -92,14 +87,14 @@ def demo(
 
 
 def _save(sim: Simulation, place: Path) -> None:
-    """Write the tables and their truth; a table has the name of its hospital."""
+    """Write the tables, each with the name of its hospital, and the truth."""
     sim.save(place, overwrite=True)
     for k, name in enumerate(HOSPITALS):
         (place / f"site_{k}.csv").replace(place / f"{name}.csv")
 
 
 def _policies(sim: Simulation, result: Result) -> Table:
-    """The true policies beside what was found about each hospital."""
+    """Make a table of the true policies, and of what was found about each hospital."""
     from rich.table import Table
 
     table = Table(title="What each hospital does differently", title_justify="left", title_style="bold")
@@ -112,7 +107,7 @@ def _policies(sim: Simulation, result: Result) -> Table:
 
 
 def _truth(sim: Simulation, site: int) -> list[str]:
-    """What a hospital does differently, in words."""
+    """Say what a hospital truly does differently."""
     usual, own = sim.mechanisms[0], sim.mechanisms[site]
     words = []
     for variable, change in sim.changes[site].items():
@@ -130,13 +125,6 @@ def _truth(sim: Simulation, site: int) -> list[str]:
             + "."
         )
     return words
-
-
-def _alone(hospitals: Mapping[str, Any]) -> dict[str, PDAG]:
-    """What each hospital could find without the others."""
-    from ..discovery.discover import ges
-
-    return {f"{name} alone": ges(table) for name, table in hospitals.items()}
 
 
 def _compare(console: Console, truth: PDAG, found: Mapping[str, PDAG]) -> None:

@@ -1,8 +1,8 @@
-"""ClientApp and ServerApp, for people who run Flower's own SuperLink, SuperNodes and ``flwr run``.
+"""A ClientApp and a ServerApp, for people who run Flower's own SuperLink, SuperNodes and ``flwr run``.
 
-A SuperNode starts a process for every message; `SiteWork` keeps what must last on the site's disk. How a site is set
-up comes from its ``--node-config``, what is run from ``--run-config``. A SuperNode executes the bundle that the
-SuperLink sends, so a site that uses one trusts anyone who may start runs there; `fedperi site` needs no such trust.
+A SuperNode starts a process for every message; `SiteWork` keeps what must last on the site's disk. A site's options
+come from its ``--node-config``, those of the method from ``--run-config``. A SuperNode executes the bundle that the
+SuperLink sends, so a site that uses one trusts everyone who may start runs there; `fedperi site` needs no such trust.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from ..protocol.fields import Refused
 from ..protocol.policy import SitePolicy
 from ..site.service.work import SiteWork
 from ..transports.flower import need_flower
-from .common.options import listed
+from .common.methods import OF_IPERI, PRIVACY
+from .common.options import split_names
 from .common.tables import table_and_type
 
 if TYPE_CHECKING:
@@ -25,40 +26,16 @@ if TYPE_CHECKING:
 
     from flwr import clientapp, serverapp
 
-_NODE = (
-    "table",
-    "name",
-    "store",
-    "schema",
-    "data",
-    "missing",
-    "targets",
-    "penalty",
-    "require-privacy",
-    "allow",
-    "channel",
-)
-_OLD = ("data-type",)  # when the table was called data
+_SITE = ("table", "name", "store", "schema", "data", "missing", "targets", "penalty")
+_POLICY = ("require-privacy", "allow", "channel")
 _LIMITS = ("bootstrap", "most-openings", "most-messages", "most-numbers")
-_PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "most_rows", "decimal")
-_RUN = ("sites", "min-sites", "out", "journal", "timeout")
-_METHOD = (
-    "method",
-    "masking",
-    "aggregate",
-    "local",
-    "data",
-    "knowledge",
-    "schema",
-    "alpha",
-    "penalty",
-    "bootstrap",
-    "seed",
-)
+_OLD = ("data-type",)  # when the table was called data
+_PRIVACY = tuple(option for option in PRIVACY if option != "store")  # a site has a store in any case
+_METHOD = ("method", *OF_IPERI)
 
 
 def client_app() -> clientapp.ClientApp:
-    """Make the ClientApp: one query for each message of the protocol."""
+    """Make the ClientApp, with one query for each message of the protocol."""
     need_flower()
     from flwr import clientapp
     from flwr.app import Context, Message
@@ -81,7 +58,7 @@ def client_app() -> clientapp.ClientApp:
 
 
 def site_of(config: Mapping[str, Any]) -> SiteWork:
-    """Set a site up from the configuration of a SuperNode.
+    """Set up a site from the configuration of a SuperNode.
 
     Examples
     --------
@@ -90,7 +67,7 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
     ...
     fedperi.errors.InputError: --node-config has the key 'colour'; known: table, name, store, ...
     """
-    known = _NODE + _LIMITS + _PRIVACY
+    known = _SITE + _POLICY + _LIMITS + _PRIVACY
     unknown = [key for key in config if key not in (*known, *_OLD)]
     if unknown:
         raise InputError(f"--node-config has the key {unknown[0]!r}; known: {', '.join(known)}")
@@ -114,13 +91,13 @@ def site_of(config: Mapping[str, Any]) -> SiteWork:
         schema=config.get("schema") or None,
         data=read["data"],
         missing=str(config.get("missing") or "error"),
-        targets=None if targets is None else listed(str(targets)),
+        targets=None if targets is None else split_names(str(targets)),
         penalty=config.get("penalty", 1.0),
         privacy=protection,
         policy=SitePolicy(
             str(config.get("channel") or "release"),
             privacy_required=bool(config.get("require-privacy", False)),
-            methods=tuple(listed(allowed)),
+            methods=tuple(split_names(allowed)),
             **{key.replace("-", "_"): config[key] for key in _LIMITS if config.get(key) not in (None, "")},
         ),
     )
@@ -142,20 +119,18 @@ def server_app() -> serverapp.ServerApp:
 
 
 def find(grid: Any, config: Mapping[str, Any]) -> Any:
-    """Run a method on the sites of a grid, as a run's configuration says, and save its result."""
+    """Run a method on the sites of a grid, with the configuration of a run, and save its result."""
     from ..coordinator.record import Journal
-
-    # The one place that uses a lower room: like the command line, nothing imports this module.
     from ..methods import IPERI, PERI
     from ..tables.infer import as_schema
     from ..transports.flower.exchange import Limits
     from ..transports.flower.transport import FlowerTransport, through_drops
 
     options = {key: config[key] for key in _METHOD if config.get(key) not in (None, "")}
-    name, schema = options.pop("method", "iperi"), options.pop("schema", None)
-    if name not in ("iperi", "peri"):
+    name, schema, methods = options.pop("method", "iperi"), options.pop("schema", None), {"iperi": IPERI, "peri": PERI}
+    if name not in methods:
         raise InputError(f"method is iperi or peri, not {name!r}")
-    method = {"iperi": IPERI, "peri": PERI}[name](progress=False, **options)
+    method = methods[name](progress=False, **options)
     out = Path(str(config.get("out") or "results"))
     if (out / "result.json").exists():
         raise InputError(f"out={str(out)!r} holds the results of an earlier run; choose another")

@@ -1,4 +1,4 @@
-"""`fedperi init`: a schema and a knowledge file to begin with, filled in with what the tables make plain."""
+"""`fedperi init`: write a schema and a knowledge file to start from, filled in from the tables."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ def init(
     with reading() as tell:
         from ..tables import check
 
-        how = opening_of(context.params, noise=False)
-        sources = found_inputs(files, how)
-        report = check(sources, missing="auto", tell=tell, how=how)
+        how = opening_of(context.params)
+        report = check(found_inputs(files, how), missing="auto", tell=tell, how=how)
     columns = _columns(report)
     texts = (schema_template(columns, report), knowledge_template(columns, report))
     try:
@@ -55,18 +54,17 @@ def init(
     except OSError as error:
         raise InputError(f"cannot write into {str(place)!r}: {error.strerror or error}") from None
     console = terminal()
-    console.print(f"Wrote {targets[0]} and {targets[1]}: look through both.", markup=False, soft_wrap=True)
+    console.print(f"Wrote {targets[0]} and {targets[1]}: look through both.", soft_wrap=True)
     given = " ".join(files)
     console.print(
         f"Then: fedperi check {given} --schema {targets[0]}\n"
         f"      fedperi run {given} --schema {targets[0]} --knowledge {targets[1]} --out results",
-        markup=False,
         soft_wrap=True,
     )
 
 
 def _columns(report: CheckReport) -> list[str]:
-    """Return the columns of all tables, in the order in which they are met."""
+    """Return the columns of all tables, in the order in which they are found."""
     columns = list(dict.fromkeys(name for table in report.tables for name in table.columns))
     if not columns:
         raise InputError(f"no table could be read: {report.findings[0]}")

@@ -1,4 +1,4 @@
-"""`fedperi inspect`: a release file in plain words, for those who decide whether it may be sent."""
+"""`fedperi inspect`: explain a release file in plain words, for people who decide whether it may be sent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 from ..strict import write_json
 from . import app
 from .common.say import say
+from .common.statements import exact_values, explained
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console
 
     from ..privacy.release.explain import Section
     from ..privacy.release.release import Release
     from ..privacy.statement import Statement
-    from ..tables.summary.summary import Summary
 
 
 @app.command()
@@ -25,13 +25,13 @@ def inspect(
     file: str = typer.Argument(..., metavar="FILE", help="A file that `fedperi release` wrote."),
     site_keys: Path | None = typer.Option(
         None,
-        "--site-keys",
         metavar="DIR",
-        help="Public keys of the sites (SITE.pub); refuse a file not signed by its site.",
+        help="Folder with the public keys of the sites (SITE.pub); refuse a file not signed by its site.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the explanation as JSON and nothing else."),
 ) -> None:
     """Explain a release file: what it promises, what it holds, what can be learned from it."""
+    from ..console import console as terminal
     from ..privacy.exact.reveals import sections as revealed
     from ..privacy.release.explain import explain
     from ..privacy.statement import load_statement
@@ -41,53 +41,24 @@ def inspect(
     exact = isinstance(statement, Summary)
     sections = revealed(statement) if isinstance(statement, Summary) else explain(statement)
     if as_json:
-        values = _exact_values(file, statement) if isinstance(statement, Summary) else _values(file, statement)
-        say(write_json({**values, "explanation": _explained(sections)}, indent=2))
+        values = exact_values(file, statement) if isinstance(statement, Summary) else _values(file, statement)
+        say(write_json({**values, "explanation": explained(sections)}, indent=2))
         return
-    _print(sections)
-    _print_proof(statement, site_keys is not None, exact)
-
-
-def _print(sections: list[Section]) -> None:
-    from rich.text import Text
-
-    from ..console import console as terminal
-
     console = terminal()
     for section in sections:
-        console.print(Text(section.heading, style="bold red" if section.heading == "NOT PRIVATE" else "bold"))
-        for part in _body(section):
-            console.print(part)
-        console.print()
+        _print_section(console, section)
+    _print_proof(console, statement, site_keys is not None, exact)
 
 
-def _print_proof(statement: Statement, checked: bool, exact: bool) -> None:
-    """Say what the file proves about itself."""
-    from rich.text import Text
-
-    from ..console import console as terminal
-    from ..privacy.release.sentences import printable
-
-    console = terminal()
-    noise = "and its numbers fit together" if exact else "and its noise is large enough for its promise"
-    console.print(f"The file is intact: its checksum matches, {noise}.")
-    if checked:
-        console.print(
-            f"It is signed by the key of site {printable(repr(statement.site))} in --site-keys.", markup=False
-        )
-    elif statement.signature is None:
-        console.print("It is not signed, so that this proves nothing about who made it.")
-    if not exact and not statement.private:
-        console.print(Text("NOT PRIVATE: its noise is from a test.", style="bold red"))
-
-
-def _body(section: Section) -> list[RenderableType]:
+def _print_section(console: Console, section: Section) -> None:
     from rich import box
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    parts: list[RenderableType] = [Padding(Text(paragraph), (0, 0, 0, 2)) for paragraph in section.paragraphs]
+    console.print(Text(section.heading, style="bold red" if section.heading == "NOT PRIVATE" else "bold"))
+    for paragraph in section.paragraphs:
+        console.print(Padding(Text(paragraph), (0, 0, 0, 2)))
     if section.table:
         head, *rows = section.table
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
@@ -95,28 +66,22 @@ def _body(section: Section) -> list[RenderableType]:
             table.add_column(heading, overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
-        parts.append(Padding(table, (1, 0, 0, 2)))
-    return parts
+        console.print(Padding(table, (1, 0, 0, 2)))
+    console.print()
 
 
-def _explained(sections: list[Section]) -> list[dict[str, Any]]:
-    return [
-        {"heading": section.heading, "paragraphs": list(section.paragraphs), "table": list(map(list, section.table))}
-        for section in sections
-    ]
+def _print_proof(console: Console, statement: Statement, checked: bool, exact: bool) -> None:
+    """Say what the file proves about itself."""
+    from rich.text import Text
 
-
-def _exact_values(file: str, summary: Summary) -> dict[str, Any]:
-    return {
-        "file": file,
-        "site": summary.site,
-        "private": False,
-        "exact": True,
-        "signed_by": None if summary.signature is None else summary.signature.fingerprint,
-        "columns": list(summary.names),
-        "targets": None if summary.targets is None else list(summary.targets),
-        "rows": summary.n,
-    }
+    noise = "and its numbers fit together" if exact else "and its noise is large enough for its promise"
+    console.print(f"The file is intact: its checksum matches, {noise}.")
+    if checked:
+        console.print(f"It is signed by the key of site {statement.site!r} in --site-keys.")
+    elif statement.signature is None:
+        console.print("It is not signed, so that this proves nothing about who made it.")
+    if not exact and not statement.private:
+        console.print(Text("NOT PRIVATE: its noise is from a test.", style="bold red"))
 
 
 def _values(file: str, release: Release) -> dict[str, Any]:

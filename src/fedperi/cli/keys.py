@@ -1,4 +1,4 @@
-"""`fedperi keys`: certificates and site keys for a pilot, in folders that can be handed over."""
+"""`fedperi keys`: create certificates and site keys for a pilot, in folders to hand over."""
 
 from __future__ import annotations
 
@@ -18,21 +18,15 @@ if TYPE_CHECKING:
 
 @app.command()
 def keys(
-    out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="The pilot's folder: a new one, or one made before."
-    ),
-    host: list[str] = typer.Option(
-        [], "--host", metavar="NAME", help="A host name of the coordinator; may be repeated."
-    ),
-    ip: list[str] = typer.Option(
-        [], "--ip", metavar="ADDRESS", help="An IP address of the coordinator; may be repeated."
-    ),
-    sites: str | None = typer.Option(None, "--sites", metavar="A,B", help="Sites to create keys for."),
-    days: int | None = typer.Option(None, "--days", help="Lifetime of the coordinator's certificate (default: 365)."),
+    out: Path | None = typer.Option(None, metavar="DIR", help="The folder of the pilot, new or made before."),
+    host: list[str] = typer.Option([], metavar="NAME", help="A host name of the coordinator; may be repeated."),
+    ip: list[str] = typer.Option([], metavar="ADDRESS", help="An IP address of the coordinator; may be repeated."),
+    sites: str | None = typer.Option(None, metavar="A,B", help="Sites to create keys for."),
+    days: int | None = typer.Option(None, help="Lifetime of the coordinator's certificate (default: 365)."),
     renew: bool = typer.Option(False, "--renew", help="Create a new coordinator's certificate; keep the old one."),
-    withdraw: str | None = typer.Option(None, "--withdraw", metavar="A,B", help="Shut out these sites from now on."),
-    show: Path | None = typer.Option(None, "--show", metavar="PATH", help="Show names, fingerprints and lifetimes."),
-    encrypt: Path | None = typer.Option(None, "--encrypt", metavar="FILE", help="Encrypt a site's key, in place."),
+    withdraw: str | None = typer.Option(None, metavar="A,B", help="Shut out these sites from now on."),
+    show: Path | None = typer.Option(None, metavar="PATH", help="Show names, fingerprints and lifetimes."),
+    encrypt: Path | None = typer.Option(None, metavar="FILE", help="Encrypt a site's key, in place."),
     passphrase_file: arg.PassphraseFile = None,
 ) -> None:
     """Create a CA, the coordinator's certificate and a key per site; later: add sites, renew, withdraw, show."""
@@ -91,7 +85,7 @@ def _split(sites: str | None, option: str) -> list[str]:
 
 
 def _lines(made: Keys) -> list[str]:
-    """Say what is where, what is secret, and what to do next."""
+    """Say where everything is, what is secret, and what to do next."""
     coordinator = made.folder / "coordinator"
     lines: list[str] = []
     if made.until is not None:

@@ -1,4 +1,4 @@
-"""`fedperi release`: a site's table as one file of noisy statistics, which may be read and then sent by any channel."""
+"""`fedperi release`: a site's table as one file of noisy statistics, to be read and then sent by any channel."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from ..strict import write_json
 from . import app
 from .common import arguments as arg
 from .common.methods import make_privacy
-from .common.options import listed
 from .common.say import say
+from .common.single.exact import release_exactly
 from .common.single.release_words import plan_lines, release_lines
-from .common.single.releasing import planned, released
+from .common.single.releasing import look_at_price, make_release
+from .common.targets import own_targets
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
     from ..privacy.options import Privacy
-    from ..privacy.release.release import Plan
-    from ..tables.checks.profile import Missing
-    from ..tables.embedding import Data
     from ..tables.table import Table
 
 DATA = ("auto", "linear", "nonlinear", "mixed")
@@ -41,7 +39,7 @@ def release(
     bounds: arg.Bounds = None,
     schema: arg.SchemaFile = None,
     name: arg.SiteName = None,
-    data: str = typer.Option("auto", metavar="TYPE", help="auto, linear, nonlinear or mixed."),
+    data: str = typer.Option("auto", metavar="TYPE", help="Kind of data: auto, linear, nonlinear or mixed."),
     missing: arg.SiteMissing = "error",
     most_rows: arg.MostRows = None,
     decimal: arg.DecimalMark = None,
@@ -58,16 +56,17 @@ def release(
     as_json: arg.AsJson = False,
 ) -> None:
     """Write a table's noisy statistics to one file: no rows, no exact numbers; the privacy price is paid once."""
+    check_one_of("data", data, DATA)
+    check_one_of("missing", missing, COMPLETE)
     if exact:
-        _exact(context.params)
+        _refuse_options_of_noise(context.params)
+        release_exactly(file, out, _signing_key(key), context.params, yes=yes, dry_run=dry_run, as_json=as_json)
         return
     if epsilon is None:
         raise InputError(
             "give the privacy price of the release: --epsilon 1 is usual (--exact writes exact statistics, NOT PRIVATE)"
         )
-    check_one_of("data", data, DATA)
-    check_one_of("missing", missing, COMPLETE)
-    signing = None if key is None else _signing_key(key)
+    signing = _signing_key(key)
     if not dry_run:
         _check_place(out)
 
@@ -79,34 +78,29 @@ def release(
         raise InputError(f"{file!r} is a release file already; `fedperi inspect {file}` explains it")
     privacy = cast("Privacy", make_privacy(context.params))
     table = open_table(file, name)
-    plan = plan_release(table, privacy, schema=schema, data=cast("Data", data))
-    declared = _targets(targets, plan)
+    how: dict[str, Any] = {"schema": schema, "data": data, "missing": missing}
+    plan = plan_release(table, privacy, schema=schema, data=how["data"])
+    declared = own_targets(targets, plan.schema.names)
     if dry_run:
-        _show(planned(table, plan, privacy, cast("Missing", missing), schema), as_json)
+        _show(look_at_price(table, privacy, how, plan), as_json)
         return
     if raise_ceiling:
         _raise_ceiling(table, privacy)
-    _show(released(table, privacy, schema, data, missing, declared, cast("Path", out), signing), as_json)
+    _show(make_release(table, privacy, how, declared, cast("Path", out), signing), as_json)
 
 
-def _exact(given: dict[str, Any]) -> None:
-    """Write an exact summary instead, which has no price and promises no privacy."""
-    from .common.single.exact import release_exactly
-
+def _refuse_options_of_noise(given: dict[str, Any]) -> None:
+    """Refuse options that have no meaning with --exact, which has no price and promises no privacy."""
     noisy = ("epsilon", "delta", "bounds", "most_rows", "decimal", "ceiling")
-    about = next((option for option in noisy if given[option] is not None), None)
-    if about is not None or given["raise_ceiling"]:
-        said = (about or "raise_ceiling").replace("_", "-")
+    option = next((option for option in noisy if given[option] is not None), None)
+    if option is not None or given["raise_ceiling"]:
+        said = (option or "raise_ceiling").replace("_", "-")
         raise InputError(f"--{said} concerns noise, and --exact adds none; omit one of the two")
-    check_one_of("data", given["data"], DATA)
-    check_one_of("missing", given["missing"], COMPLETE)
-    key = None if given["key"] is None else _signing_key(Path(given["key"]))
-    out = None if given["out"] is None else Path(given["out"])
-    flags = {flag: given[flag] for flag in ("yes", "dry_run", "as_json")}
-    release_exactly(given["file"], out, key, given, **flags)
 
 
-def _signing_key(path: Path) -> EllipticCurvePrivateKey:
+def _signing_key(path: Path | None) -> EllipticCurvePrivateKey | None:
+    if path is None:
+        return None
     from ..pki.certificates import read_site_key
 
     return read_site_key(path)
@@ -136,18 +130,6 @@ def _check_place(out: Path | None) -> None:
         raise InputError(f"--out {str(out)!r} already exists and is not a release file; choose another name")
     if not os.access(out.parent, os.W_OK):
         raise InputError(f"--out {str(out)!r}: the folder {str(out.parent)!r} cannot be written; choose another")
-
-
-def _targets(text: str | None, plan: Plan) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    names = listed(text)
-    for name in names:
-        if name not in plan.schema:
-            raise InputError(
-                f"--targets: there is no column {name!r}; there are {', '.join(map(repr, plan.schema.names))}"
-            )
-    return tuple(dict.fromkeys(names))
 
 
 def _show(values: dict[str, Any], as_json: bool) -> None:

@@ -1,20 +1,22 @@
-"""`fedperi run`: from one file per site to a graph, a report, and files for other tools."""
+"""`fedperi run`: find a graph from one file per site; write a report, and files for other tools."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError
+from ..phrases import with_noun
 from . import app
 from .common import arguments as arg
 from .common.inputs import found_inputs, opening_of, refuse_standard_input
 from .common.methods import BASELINES, HERE, known_options, make_method
 from .common.options import check_place, given_options
+from .common.outcome import summarize
 from .common.say import say
 from .common.single.warned import with_findings
 from .common.statements import statement_kind
@@ -23,6 +25,7 @@ from .common.targets import with_targets
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..privacy.statement import Statement
     from ..tables.checks.findings import Finding
     from ..tables.checks.report import CheckReport
     from ..tables.preparing.opening import Opening
@@ -76,73 +79,40 @@ def run(
     as_json: arg.AsJson = False,
 ) -> None:
     """Find the causal graph that the sites share."""
+    from ..console import console as terminal
+    from ..tables.readers.formats.naming import each_source
+
     given = {**context.params, "context": contexts}  # typer keeps the name for itself
     asked, said = given_options(config, given, known_options(HERE))
     check_place(out, dry_run, as_json, force=force)
-    how = _opening(context.params, asked)
+    # With noise the decimal mark is part of the promise; without, it is about text files alone.
+    mark = None if "epsilon" in asked else asked.pop("decimal", None)
+    how = opening_of({**context.params, "decimal": mark})
     chosen = make_method(asked, said)
     name = asked.get("method", next(iter(HERE)))
-    inputs = _inputs(files, how)
-    tables = _tables(inputs, name)
-    sources = _sources(inputs, tables, site_keys)
-    _run(sources, tables, chosen, how, _Asked(name, targets or [], out, force, dry_run, as_json))
-
-
-class _Asked(NamedTuple):
-    """What is to be done with the sources, beside fitting the method."""
-
-    method: str
-    targets: list[str]
-    out: Path | None
-    force: bool
-    dry_run: bool
-    as_json: bool
-
-
-def _opening(given: dict[str, Any], asked: dict[str, Any]) -> Opening:
-    """Return how tables are opened. Without noise the decimal mark is about text files, and no part of a promise."""
-    noise = "epsilon" in asked
-    how = opening_of({**given, "decimal": asked.get("decimal")}, noise=noise)
-    if not noise:
-        asked.pop("decimal", None)
-    return how
-
-
-def _inputs(files: list[str], how: Opening) -> list[Any]:
-    """Find the sites' files, one per sheet where all sheets of a workbook are asked for."""
-    from ..tables.readers.formats.naming import each_source
-
-    return found_inputs([one for file in files for one in each_source(file)], how)
-
-
-def _run(sources: list[Any], tables: list[Any], method: Any, how: Opening, asked: _Asked) -> None:
-    """Check the sources, fit the method, and show or write what it found."""
-    from ..console import console as terminal
-    from .common.single.fci_outcome import summarize_any
-
-    console = terminal(quiet=asked.as_json)
-    strict = asked.method not in ("mperi", "fci")
-    sources, method, findings = _checked_sources(console, sources, tables, method, how, asked.dry_run, strict=strict)
-    sources = with_targets(sources, asked.targets, asked.method)
-    if asked.dry_run:
+    inputs = found_inputs([one for file in files for one in each_source(file)], how)
+    sources, tables = _sources(inputs, name, site_keys)
+    console = terminal(quiet=as_json)
+    strict = name not in ("mperi", "fci")
+    sources, chosen, findings = _checked_sources(console, sources, tables, chosen, how, dry_run, strict=strict)
+    sources = with_targets(sources, targets or (), name)
+    if dry_run:
         console.print("Nothing was requested: this was a dry run.")
         return
     _say_unsigned(console, sources)
-    result = with_findings(method.fit(sources), findings)
-    if asked.out is not None:
-        result.save(asked.out, overwrite=asked.force)
-    if asked.as_json:
+    result = with_findings(chosen.fit(sources), findings)
+    if out is not None:
+        result.save(out, overwrite=force)
+    if as_json:
         say(result.to_json())
     else:
-        summarize_any(console, result, asked.out)
+        summarize(console, result, out)
 
 
 def _checked_sources(
     console: Console, sources: list[Any], tables: list[Any], method: Any, how: Opening, dry_run: bool, *, strict: bool
 ) -> tuple[list[Any], Any, tuple[Finding, ...]]:
     """Check the tables, or show what privacy costs; return sources that are not read again, the method, findings."""
-    from ..privacy import Release
-    from ..tables.summary.summary import Summary
     from .common.plan import show_plan, show_prices
 
     findings: tuple[Finding, ...] = ()
@@ -157,16 +127,15 @@ def _checked_sources(
         if dry_run:
             show_plan(console, checked, method)
         sources = _replaced(sources, checked.tables)  # in the order of the files: all of them passed the check
-    for source in sources:
-        if isinstance(source, Release | Summary):
-            console.print(f"{source.site}: {statement_kind(source)}.", markup=False)
+    for statement in _statements(sources):
+        console.print(f"{statement.site}: {statement_kind(statement)}.")
     if dry_run and len(sources) > len(tables):
         console.print(f"{len(sources) - len(tables)} statements: these sites are asked nothing and pay nothing.")
     return sources, method, findings
 
 
 def _protected(tables: list[Any], method: Any, how: Opening) -> tuple[list[Table], Any]:
-    """Open tables for a run with noise. They keep all columns, as their ledgers know them; the schema omits some."""
+    """Open tables for a run with noise. They keep all columns, as their ledgers know them; a schema ignores some."""
     from ..tables.infer import as_schema
 
     opened = how.open_all(tables)
@@ -178,7 +147,7 @@ def _protected(tables: list[Any], method: Any, how: Opening) -> tuple[list[Table
 
 
 def _replaced(sources: list[Any], tables: Sequence[Table]) -> list[Any]:
-    """Put the tables, as they were opened, in the place of their files."""
+    """Replace files and tables by the tables as they were opened."""
     from ..tables.table import Table
 
     opened = iter(tables)
@@ -192,22 +161,18 @@ def _check_knowledge(method: Any, names: Sequence[str]) -> None:
         known.constraints(names)
 
 
-def _tables(files: list[Any], method: str) -> list[Any]:
-    """Return the files that are tables; the others are statements, which the baselines cannot use."""
-    from ..privacy.statement import is_statement
+def _sources(files: list[Any], method: str, keys: Path | None) -> tuple[list[Any], list[Any]]:
+    """Read the statements among the files; return all sources, and those that are tables.
+
+    The baselines cannot use statements. With a folder of keys, each statement must be signed by its site.
+    """
+    from ..privacy.release.signature import read_roster
+    from ..privacy.statement import is_statement, load_statement
 
     tables = [file for file in files if not isinstance(file, str) or not is_statement(file)]
     if len(tables) < len(files) and method in BASELINES:
         statement = next(file for file in files if file not in tables)
         raise InputError(f"{statement!r} is a statement, and {method} computes with rows; leave --method out")
-    return tables
-
-
-def _sources(files: list[Any], tables: list[Any], keys: Path | None) -> list[Any]:
-    """Read the statements among the files, each signed by its site if there is a list of keys."""
-    from ..privacy.release.signature import read_roster
-    from ..privacy.statement import load_statement
-
     if keys is not None and tables:
         shown = tables[0] if isinstance(tables[0], str) else tables[0].origin
         raise InputError(
@@ -215,19 +180,22 @@ def _sources(files: list[Any], tables: list[Any], keys: Path | None) -> list[Any
             "only, or omit --site-keys"
         )
     roster = None if keys is None else read_roster(keys)
-    return [file if file in tables else load_statement(file, roster) for file in files]
+    return [file if file in tables else load_statement(file, roster) for file in files], tables
 
 
-def _say_unsigned(console: Console, sources: list[Any]) -> None:
+def _statements(sources: list[Any]) -> list[Statement]:
     from ..privacy import Release
     from ..tables.summary.summary import Summary
 
-    bare = [one.site for one in sources if isinstance(one, Release | Summary) and one.signature is None]
+    return [source for source in sources if isinstance(source, Release | Summary)]
+
+
+def _say_unsigned(console: Console, sources: list[Any]) -> None:
+    bare = [one.site for one in _statements(sources) if one.signature is None]
     if bare:
         console.print(
             f"Not signed: the statement{'s' * (len(bare) > 1)} of {', '.join(bare)}. Anyone could have edited them; "
-            "sites sign with `fedperi release --key`, and a run checks signatures with --site-keys.",
-            markup=False,
+            "sites sign with `fedperi release --key`, and a run checks signatures with --site-keys."
         )
 
 
@@ -249,9 +217,9 @@ def _checked(console: Console, files: list[Any], method: Any, how: Opening, *, s
     used = [site for site in report.sites if not site.left_out]
     without = len(report.sites) - len(used)
     console.print(
-        f"{len(used)} site{'s' * (len(used) != 1)}, {sum(site.rows for site in used)} rows, "
+        f"{with_noun(len(used), 'site')}, {sum(site.rows for site in used)} rows, "
         f"{len(report.schema.names)} variables"
-        + (f"; {without} site{'s' * (without > 1)} left out." if without else ".")
-        + (f" {doubts} warning{'s' * (doubts > 1)}: see `fedperi check`." if doubts else "")
+        + (f"; {with_noun(without, 'site')} left out." if without else ".")
+        + (f" {with_noun(doubts, 'warning')}: see `fedperi check`." if doubts else "")
     )
     return report

@@ -1,4 +1,4 @@
-"""`fedperi simulate`: tables of simulated sites, with the truth beside them."""
+"""`fedperi simulate`: write tables of simulated sites, and the truth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _rows(text: str) -> int | list[int]:
 @app.command()
 def simulate(
     context: typer.Context,
-    out: Path = typer.Option(..., "--out", help="Directory for site_0.csv, site_1.csv, ... and truth.json."),
+    out: Path = typer.Option(..., help="Directory for site_0.csv, site_1.csv, ... and truth.json."),
     variables: int = typer.Option(8, help="Number of variables."),
     clients: int | None = typer.Option(None, help="Number of sites: 4 if not given, 6 with --clinic."),
     samples: str = typer.Option("1000", help="Rows per site: one number for all, or one per site: 500,1000,2000."),
@@ -39,15 +39,15 @@ def simulate(
     ),
     shield_colliders: bool = typer.Option(True, help="Join the parents of v-structures, as the paper does."),
     intervention: str = typer.Option(
-        "structural", help="structural, parametric, mixed, strengths, shift, scale, varied or none."
+        "structural", help="Intervention: structural, parametric, mixed, strengths, shift, scale, varied or none."
     ),
-    removal: str = typer.Option("all", help="all or some: which incoming edges a structural target loses."),
+    removal: str = typer.Option("all", help="Incoming edges that a structural target loses: all or some."),
     shift: float = typer.Option(1.0, help="How far a mean is shifted, in standard deviations of the noise."),
     scale: float | None = typer.Option(
         None, help="Factor of the noise's standard deviation; by default 2 or 1/2 at random."
     ),
-    mechanism: str = typer.Option("linear", help="linear or nonlinear."),
-    noise: str = typer.Option("gaussian", help="gaussian, uniform or student."),
+    mechanism: str = typer.Option("linear", help="Form of the mechanisms: linear or nonlinear."),
+    noise: str = typer.Option("gaussian", help="Distribution of the noise: gaussian, uniform or student."),
     noise_levels: tuple[float, float] = typer.Option(
         (1.0, 1.0), help="Smallest and largest standard deviation of the noise."
     ),
@@ -67,7 +67,7 @@ def simulate(
         0.0, help="Measurement error, as a share of a column's standard deviation."
     ),
     discretize: int | None = typer.Option(None, help="Cut the values into this many bins."),
-    graph: str = typer.Option("erdos-renyi", help="erdos-renyi or scale-free."),
+    graph: str = typer.Option("erdos-renyi", help="Kind of random graph: erdos-renyi or scale-free."),
     targets_per_client: int = typer.Option(1, help="Targets at each intervened site."),
     weights: tuple[float, float] = typer.Option((0.1, 1.0), help="Smallest and largest absolute weight."),
     clinic: str | None = typer.Option(None, help="Hospital-like tables: stroke, diabetes, sepsis or random."),

@@ -1,4 +1,4 @@
-"""`fedperi site`: a site's end of a federation over a network. It connects outwards, answers, and keeps a log."""
+"""`fedperi site`: take part in a federation over a network. A site connects outwards, answers, and keeps a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import InputError
 from . import app
 from .common import arguments as arg
 from .common.methods import make_privacy
-from .common.options import listed
+from .common.options import split_names
 from .common.say import say
 from .common.tables import table_and_type
 from .status.serving import StatusHost, StatusPort, showing_site
@@ -39,13 +39,13 @@ def site(
     passphrase_file: arg.PassphraseFile = None,
     store: arg.Store = None,
     schema: str | None = typer.Option(
-        None, metavar="FILE", help="Types, and levels of categories; the same file at every site."
+        None, metavar="FILE", help="Types and levels of columns (TOML); the same file at every site."
     ),
     data: arg.DataType = None,
     data_type: Annotated[str | None, typer.Option("--data-type", hidden=True)] = None,
     missing: arg.SiteMissing = "error",
     targets: arg.Targets = None,
-    penalty: float = typer.Option(1.0, help="Multiplies the BIC penalty of an edge; the same at every site."),
+    penalty: float = typer.Option(1.0, help="Factor of the BIC penalty of an edge; the same at every site."),
     epsilon: arg.Epsilon = None,
     delta: arg.Delta = None,
     mechanism: arg.Mechanism = None,
@@ -53,11 +53,11 @@ def site(
     most_rows: arg.MostRows = None,
     decimal: arg.DecimalMark = None,
     ceiling: arg.Ceiling = None,
-    require_privacy: bool = typer.Option(False, "--require-privacy", help="Never answer without noise."),
+    require_privacy: bool = typer.Option(False, "--require-privacy", help="Send nothing without noise."),
     bootstrap: bool = typer.Option(
         False, "--bootstrap/--no-bootstrap", help="Allow the coordinator to request bootstrap resampling."
     ),
-    most_openings: int = typer.Option(200, metavar="N", help="Limit over all runs: distinct openings answered."),
+    most_openings: int = typer.Option(200, metavar="N", help="Limit over all runs: distinct opening messages."),
     most_messages: int = typer.Option(20_000, metavar="N", help="Limit over all runs: rounds and steps answered."),
     most_numbers: int = typer.Option(100_000_000, metavar="N", help="Limit over all runs: numbers sent."),
     channel: str = typer.Option(
@@ -81,6 +81,7 @@ def site(
 ) -> None:
     """Take part in a federation with one table, until stopped. No row leaves this machine."""
     from ..console import console as terminal
+    from ..pki.certificates import OwnKey, warnings_of
 
     note = terminal(stderr=True, soft_wrap=True).print
     if approve and approve_later:
@@ -89,45 +90,47 @@ def site(
     given["privacy"] = _privacy(given)
     asking = _Approval() if approve else None
     stop = threading.Event()
-    if dry_run:
-        given["own_key"] = _own_key(key, passphrase_file)
-        lines = [*_work(given, asking, note, stop).dry_run(), *_noticed(given, name)]
-        for line in lines:
+    address = None if dry_run else _address(coordinator, ca, key, insecure, force_insecure, note)
+    own_key = None if key is None else OwnKey(key, passphrase_file)
+    if ca is not None and not dry_run:
+        for line in warnings_of([ca]):  # its certificate ends soon
+            note(line)
+    made = _work(given, own_key, asking, note, stop)
+    if address is None:
+        for line in (*made.dry_run(), *_noticed(given, name)):
             say(line)
         return
-    address = _address(coordinator, ca, key, insecure, force_insecure, note)
-    given["own_key"] = _own_key(key, passphrase_file)
-    for line in _ending(ca):
-        note(line)
-    made = _work(given, asking, note, stop)
     for line in _greeting(made, given):
         note(line)
     with showing_site(made, status_port, status_host, note):
-        _serve(made, address, wait, note, asking, stop, given["own_key"])
+        _serve(made, address, wait, note, asking, stop, own_key)
 
 
 def _work(
-    given: Mapping[str, Any], asking: _Approval | None, note: Callable[[str], None], stop: threading.Event
+    given: Mapping[str, Any],
+    own_key: OwnKey | None,
+    asking: _Approval | None,
+    note: Callable[[str], None],
+    stop: threading.Event,
 ) -> SiteWork:
     """Make the site's service from the options."""
     from ..protocol.policy import SitePolicy
     from ..site.service.work import SiteWork
 
-    key, targets = None if given["key"] is None else Path(given["key"]), given["targets"]
-    own: OwnKey | None = given["own_key"]
+    targets = given["targets"]
     limits = {limit: given[limit] for limit in ("bootstrap", "most_openings", "most_messages", "most_numbers")}
     same = {option: given[option] for option in ("store", "schema", "data", "missing", "penalty", "privacy")}
     return SiteWork(
         given["table"],
-        name=given["name"] or (key.stem if key is not None else None),
-        targets=None if targets is None else listed(targets),
+        name=given["name"] or (Path(given["key"]).stem if given["key"] else None),
+        targets=None if targets is None else split_names(targets),
         policy=SitePolicy(
             given["channel"],
             privacy_required=given["require_privacy"],
-            methods=tuple(listed(given["allow"])),
+            methods=tuple(split_names(given["allow"])),
             **limits,
         ),
-        key=None if own is None else own.current,
+        key=None if own_key is None else own_key.current,
         finished=stop.set,
         approve=asking,
         later_for=_asker(given) if given["approve_later"] else None,
@@ -140,30 +143,16 @@ def _asker(given: Mapping[str, Any]) -> str:
     """Name the coordinator: its address, and the authority that certifies it."""
     where = given["coordinator"] or "no coordinator"
     if given["ca"] is None or not Path(given["ca"]).is_file():
-        return f"{where}"
+        return str(where)
     from hashlib import sha256
 
     return f"{where} (authority {sha256(Path(given['ca']).read_bytes()).hexdigest()[:16]})"
 
 
-def _own_key(path: Path | None, passphrase: Path | None) -> OwnKey | None:
-    from ..pki.certificates import OwnKey
-
-    return None if path is None else OwnKey(Path(path), passphrase)
-
-
-def _ending(ca: Path | None) -> list[str]:
-    """Say that the authority's certificate ends soon."""
-    from ..pki.certificates import warnings_of
-
-    return [] if ca is None else warnings_of([Path(ca)])
-
-
 def _privacy(given: Mapping[str, Any]) -> Privacy | None:
-    """The privacy promise; the store is not part of it, and alone does not ask for privacy."""
-    alone = given["epsilon"] is None
-    about = {**given, "store": None, "mechanism": None, "delta": None} if alone else given
-    return make_privacy(about)
+    """Return the privacy promise. Without an epsilon, a store, a mechanism or a delta does not ask for privacy."""
+    unasked = dict.fromkeys(("store", "mechanism", "delta")) if given["epsilon"] is None else {}
+    return make_privacy({**given, **unasked})
 
 
 def _address(
@@ -174,7 +163,7 @@ def _address(
     forced: bool,
     note: Callable[[str], None],
 ) -> Address:
-    """Find where to connect, and refuse a connection that is not protected."""
+    """Return the address to connect to; refuse a connection that is not protected."""
     if coordinator is None:
         raise InputError("give the coordinator's address: --coordinator host:9092 (or --dry-run to see what is sent)")
     from ..transports.flower.address import Address
@@ -188,7 +177,7 @@ def _address(
 
 
 def _greeting(made: SiteWork, given: Mapping[str, Any]) -> list[str]:
-    """What the owner should know before the site connects."""
+    """List what the owner should know before the site connects."""
     from ..protocol.policy import CHANNEL_WORDS
 
     lines = [
@@ -209,7 +198,7 @@ def _greeting(made: SiteWork, given: Mapping[str, Any]) -> list[str]:
 
 
 def _noticed(given: Mapping[str, Any], name: str | None) -> list[str]:
-    """Show the owner what is odd in the rows, before the site connects: later nothing is refused."""
+    """List what is odd in the rows, for the owner, before the site connects: later nothing is refused."""
     if given["privacy"] is None:
         return []
     from ..privacy.owner import owner_findings
@@ -224,7 +213,7 @@ def _serve(
     made: SiteWork,
     address: Address,
     wait: float | None,
-    say: Callable[[str], None],
+    note: Callable[[str], None],
     asking: _Approval | None,
     stop: threading.Event,
     key: OwnKey | None,
@@ -234,17 +223,17 @@ def _serve(
     def end(number: int, frame: object) -> None:
         stop.set()
         if asking is not None and asking.open:
-            raise EOFError  # there was no answer, so nothing is sent
+            raise EOFError  # ends the question without an answer, so nothing is sent
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    serve(made, address, wait=wait, note=say, stop=stop, key=key)
+    serve(made, address, wait=wait, note=note, stop=stop, key=key)
     done = "its statement is with the coordinator; it may go offline." if made.stated else "stopped."
-    say(f"site {made.name!r}: {done}")
+    note(f"site {made.name!r}: {done}")
 
 
 class _Approval:
-    """Asks the person at the terminal; no answer is a no."""
+    """Ask the person at the terminal before every message; no answer is a no."""
 
     def __init__(self) -> None:
         self._all: set[str] = set()
@@ -267,8 +256,8 @@ class _Approval:
         return answer in ("y", "yes", "a", "all")
 
 
-def check_insecure(insecure: bool, forced: bool, host: str, say: Callable[[str], None]) -> None:
-    """Allow a connection without TLS on this machine alone, unless it is forced; warn of it in any case."""
+def check_insecure(insecure: bool, forced: bool, host: str, note: Callable[[str], None]) -> None:
+    """Allow a connection without TLS on this machine only, unless it is forced; warn in any case."""
     import ipaddress
 
     if not insecure:
@@ -284,4 +273,4 @@ def check_insecure(insecure: bool, forced: bool, host: str, say: Callable[[str],
             f"--insecure sends everything unencrypted, readable by anyone on the way, and {host!r} is not this "
             "machine; use keys (`fedperi keys`), or, if the network itself is protected, add --force-insecure"
         )
-    say("WARNING: --insecure: nothing is encrypted, and no one's identity is checked.")
+    note("WARNING: --insecure: nothing is encrypted, and no one's identity is checked.")

@@ -57,7 +57,7 @@ def causallearn_pc(alpha: float = 0.01, **options: Any) -> CausalLearn:
     >>> causallearn_pc(alpha=0.01)(pd.DataFrame({"a": a, "b": b, "c": a + b + noise}))
     PDAG('a -> c, b -> c', names=['a', 'b', 'c'])
     """
-    return CausalLearn("pc", MappingProxyType({"alpha": alpha, "show_progress": False, **options}))
+    return CausalLearn("pc", {"alpha": alpha, "show_progress": False, **options})
 
 
 def causallearn_ges(**options: Any) -> CausalLearn:
@@ -82,7 +82,7 @@ def causallearn_ges(**options: Any) -> CausalLearn:
     >>> causallearn_ges()(pd.DataFrame({"a": a, "b": b, "c": a + b + noise}))
     PDAG('a -> c, b -> c', names=['a', 'b', 'c'])
     """
-    return CausalLearn("ges", MappingProxyType(options))
+    return CausalLearn("ges", options)
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,15 @@ class CausalLearn:
     options: Mapping[str, Any]
     wants_table: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
+
     @property
     def __name__(self) -> str:  # `local_graph` uses it in errors
         return f"causallearn_{self.method}"
 
     def __reduce__(self) -> tuple[Any, ...]:  # a mapping that cannot be written to cannot be pickled either
-        return _restore, (self.method, dict(self.options))
+        return CausalLearn, (self.method, dict(self.options))
 
     def __call__(self, table: pd.DataFrame) -> PDAG:
         """Run causal-learn on the rows of a table."""
@@ -125,10 +128,6 @@ class CausalLearn:
         except Exception as error:  # any error of the other package becomes one clear sentence
             raise InputError(f"causal-learn failed with {type(error).__name__}: {error}") from error
         return PDAG.from_causallearn(found["G"] if self.method == "ges" else found.G, names=list(schema.names))
-
-
-def _restore(method: Literal["pc", "ges"], options: dict[str, Any]) -> CausalLearn:
-    return CausalLearn(method, MappingProxyType(options))
 
 
 def _load(method: str) -> Any:

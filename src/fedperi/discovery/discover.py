@@ -101,29 +101,18 @@ def ges(
 
     Parameters
     ----------
-    table : DataFrame, path of a CSV or Parquet file, Statistics or Counts
-        One column per variable; or the result of `fedperi.tables.summarize` for such a table.
+    table, data, schema, missing
+        As in `fedperi.pc`.
     score : {"auto", "bic", "bdeu"}
         BIC (block-Gaussian, or multinomial for a discrete table), or the Bayesian score of a discrete table. Auto: bdeu
         if all columns are categories, else bic.
     penalty : float
         Factor for BIC's penalty per parameter: above 1 for fewer edges. Not used by BDeu.
-    data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        How columns are used; see `fedperi.tables.summarize`.
-    schema : Schema or path of a schema file, optional
-        Types of columns that should not be inferred; not all columns need to be listed.
-    missing : {"error", "drop"}
-        What to do with rows in which a value is missing.
 
     Returns
     -------
     PDAG
         A CPDAG.
-
-    Raises
-    ------
-    InputError
-        If the table cannot be used as it is, or an option does not fit it.
 
     Examples
     --------
@@ -190,25 +179,27 @@ def local_graph(
     if method == "pc":
         return pc(statistics, alpha)
     if method == "ges":
-        discrete = isinstance(statistics, Counts)
-        return ges(statistics, penalty=1.0 if discrete else penalty)
+        return ges(statistics, penalty=1.0 if isinstance(statistics, Counts) else penalty)
     if not callable(method):
         raise InputError(f"a local method is 'pc', 'ges' or a callable that returns a PDAG, not {method!r}")
     who = f"site {statistics.site!r}: local method {getattr(method, '__name__', type(method).__name__)!r}"
-    if not getattr(method, "wants_table", False):
-        found = _call(method, statistics, who)
-    elif table is None:
-        raise InputError(f"{who} needs the rows, and only their statistics are kept; use 'pc' or 'ges' here")
-    else:
-        found = _call(method, _frame(table, statistics), who)
+    argument: object = statistics
+    if getattr(method, "wants_table", False):
+        if table is None:
+            raise InputError(f"{who} needs the rows, and only their statistics are kept; use 'pc' or 'ges' here")
+        argument = _frame(table, statistics)
+    try:
+        found = method(argument)
+    except InputError as error:
+        raise InputError(f"{who}: {error}") from error
     return _checked(found, statistics.names, who)
 
 
 def _summary(table: Source | Summary, data: Data, schema: SchemaLike | None, missing: Missing) -> Summary:
     if not isinstance(table, (Statistics, Counts)):
         return summarize(table, schema, data=data, missing=missing, partial=True)
-    settled = {"data": data != "auto", "schema": schema is not None, "missing": missing != "error"}
-    late = [name for name, given in settled.items() if given]
+    given = {"data": data != "auto", "schema": schema is not None, "missing": missing != "error"}
+    late = [name for name in given if given[name]]
     if late:
         raise InputError(
             f"site {table.site!r}: the rows are already summarised, so {quoted(late)} can change nothing; "
@@ -244,11 +235,8 @@ def _bdeu(summary: Summary, penalty: float) -> Score:
     return DiscreteScore(summary, "bdeu")
 
 
-SCORES: dict[str, Callable[[Summary, float], Score]] = {
-    "bic": _bic,
-    "bdeu": _bdeu,
-}
-"""What `ges` takes as `score`: from a table's statistics and the penalty to a score."""
+SCORES: dict[str, Callable[[Summary, float], Score]] = {"bic": _bic, "bdeu": _bdeu}
+"""The scores of `ges`: functions from a table's statistics and the penalty to a score."""
 
 
 def _needs_categories(statistics: Statistics, option: str, instead: str) -> InputError:
@@ -272,13 +260,6 @@ def _frame(table: Source, statistics: Summary) -> pd.DataFrame:
     frame = pd.concat(list(opened.chunks()), ignore_index=True)
     frame = frame.dropna(ignore_index=True) if statistics.dropped else frame
     return frame[list(statistics.names)]
-
-
-def _call(method: Callable[[Any], PDAG], argument: object, who: str) -> object:
-    try:
-        return method(argument)
-    except InputError as error:
-        raise InputError(f"{who}: {error}") from error
 
 
 def _checked(found: object, names: tuple[str, ...], who: str) -> PDAG:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def rows(matrix: NDArray[np.bool_]) -> list[int]:
-    """Row i of a boolean matrix as a bit set: bit j is ``matrix[i, j]``."""
+    """Return the rows of a boolean matrix as bit sets: bit j of set i is ``matrix[i, j]``."""
     packed = np.packbits(matrix, axis=1, bitorder="little")
     raw, width = packed.tobytes(), packed.shape[1]
     if not width:
@@ -18,7 +18,7 @@ def rows(matrix: NDArray[np.bool_]) -> list[int]:
 
 
 def columns(matrix: NDArray[np.bool_]) -> list[int]:
-    """Column j of a boolean matrix as a bit set: bit i is ``matrix[i, j]``."""
+    """Return the columns of a boolean matrix as bit sets: bit i of set j is ``matrix[i, j]``."""
     return rows(matrix.T)
 
 
@@ -47,7 +47,7 @@ def positions(bits: int, p: int) -> NDArray[np.int64]:
 
 
 def union(sets: Sequence[int], bits: int) -> int:
-    """Union of ``sets[i]`` over the members i of a bit set."""
+    """Return the union of ``sets[i]`` over the members i of a bit set."""
     out = 0
     for i in members(bits):
         out |= sets[i]

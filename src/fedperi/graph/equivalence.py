@@ -15,15 +15,7 @@ Triple = tuple[str, str, str]
 def v_structures(graph: PDAG) -> frozenset[Triple]:
     """Find the unshielded colliders a -> c <- b, with a and b not adjacent, among the directed edges.
 
-    Parameters
-    ----------
-    graph : PDAG
-        Any graph of the package.
-
-    Returns
-    -------
-    frozenset of (a, c, b)
-        The collider in the middle, its two parents in the order of `PDAG.names`.
+    Each is a triple (a, c, b): the collider in the middle, its two parents in the order of `PDAG.names`.
 
     Examples
     --------
@@ -45,15 +37,7 @@ def v_structures(graph: PDAG) -> frozenset[Triple]:
 def cpdag(dag: PDAG) -> PDAG:
     """Return C(G), the completed PDAG that represents the Markov equivalence class of a DAG.
 
-    Parameters
-    ----------
-    dag : PDAG
-        A graph without undirected edges.
-
-    Returns
-    -------
-    PDAG
-        Directed edges point the same way in every member of the class; the others are undirected.
+    Its directed edges point the same way in every member of the class; the others are undirected.
 
     Examples
     --------
@@ -171,7 +155,7 @@ def is_cpdag(graph: PDAG) -> bool:
 
 
 def parents_of(dag: PDAG) -> list[int]:
-    """Bit sets of parents; an error that names an undirected edge if the graph is not a DAG."""
+    """Return bit sets of parents; refuse a graph that is not a DAG, naming an undirected edge."""
     if not dag.is_dag:
         a, b = min(dag.undirected, key=lambda pair: (dag.index(pair[0]), dag.index(pair[1])))
         raise InputError(f"a DAG is needed, but {a} -- {b} is undirected (consistent_extension gives a member DAG)")

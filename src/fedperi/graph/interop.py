@@ -1,4 +1,4 @@
-"""How a PDAG is written for other tools and read back: the functions of `fedperi.graph.formats`, as its methods."""
+"""Readers and writers of a PDAG for other tools: the functions of `fedperi.graph.formats`, as methods."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from . import formats
 
 
 class Interop:
-    """Readers and writers that every PDAG has; texts are strings, files are the caller's.
+    """Readers and writers that every PDAG has. They take and return texts as strings, and use no files.
 
-    Each is documented where it is defined, in `fedperi.graph.formats`; ``help(fp.PDAG.to_dot)`` shows it too.
+    Each is documented in `fedperi.graph.formats`; ``help(fp.PDAG.to_dot)`` shows this too.
 
     Examples
     --------

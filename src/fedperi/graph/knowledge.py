@@ -1,4 +1,4 @@
-"""Background knowledge: edges that must be there, edges that must not, and tiers. Hard constraints, checked first."""
+"""Background knowledge: required edges, forbidden edges and tiers. These are hard constraints, checked before a run."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ ARROW = "->"
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known before any data are seen.
+    """Background knowledge: what is known before any data are seen.
 
     Parameters
     ----------
     forbidden : iterable of (cause, effect)
-        Arrows that cannot be, as pairs or as text, ``"stroke -> age"``. ``"* -> age"`` forbids all arrows into age, and
-        ``"stroke -> *"`` all that leave stroke. Forbid both directions to forbid the edge.
+        Arrows that cannot exist, as pairs or as text, ``"stroke -> age"``. ``"* -> age"`` forbids all arrows into age,
+        and ``"stroke -> *"`` all arrows out of stroke. Forbid both directions to forbid the edge.
     required : iterable of (cause, effect)
-        Arrows that must be, as pairs or as text.
+        Arrows that must exist, as pairs or as text.
     tiers : sequence of sequences of str
         Groups in temporal order: no variable causes one of an earlier tier. Variables in no tier are free.
 
@@ -112,7 +112,7 @@ class Knowledge:
         return Knowledge(forbidden, self.required, [tier for tier in tiers if tier])
 
     def constraints(self, names: Sequence[str]) -> Constraints:
-        """Turn the knowledge into sets of forbidden and required parents; a contradiction is an error that shows it."""
+        """Turn the knowledge into sets of forbidden and required parents; refuse a contradiction, and show it."""
         position = {name: i for i, name in enumerate(names)}
         for what, mentioned in (
             ("a forbidden edge", [n for pair in self.forbidden for n in pair if n != ANY]),
@@ -149,7 +149,7 @@ class Knowledge:
         return Constraints(tuple(names), forbidden, required)
 
     def _forbidden_pairs(self, names: Sequence[str]) -> Iterator[Pair]:
-        """Yield the arrows that cannot be, with every variable in the place of a star."""
+        """Yield the forbidden arrows, with every variable in place of a star."""
         for cause, effect in self.forbidden:
             causes, effects = (names if end == ANY else (end,) for end in (cause, effect))
             yield from ((a, b) for a in causes for b in effects if a != b or ANY not in (cause, effect))
@@ -178,7 +178,7 @@ class Constraints:
         return topological_order(self.required) if any(self.required) else None
 
     def direct(self, graph: PDAG) -> PDAG:
-        """Direct the undirected edges of a graph whose one direction is forbidden."""
+        """Direct the undirected edges of a graph of which one direction is forbidden."""
         matrix = np.array(graph.adjacency)
         for node, never in enumerate(self.forbidden):
             for parent in bits.members(never):
@@ -213,7 +213,7 @@ def _checked_tier(tier: Iterable[str]) -> tuple[str, ...]:
 
 
 def unconstrained(names: Sequence[str]) -> Constraints:
-    """No constraints: nothing is known."""
+    """Return constraints that allow everything."""
     return Constraints(tuple(names), [0] * len(names), [0] * len(names))
 
 

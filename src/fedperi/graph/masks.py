@@ -21,17 +21,7 @@ def mu(server: PDAG, client: PDAG) -> PDAG:
 
     An edge is kept if both graphs have it; if one of them directs it, the mask does too; if they direct it
     oppositely, it is missing. For CPDAGs and DAGs the result never has a directed cycle: a cycle would be partially
-    directed in one of them.
-
-    Parameters
-    ----------
-    server, client : PDAG
-        Graphs over the same variables.
-
-    Returns
-    -------
-    PDAG
-        In the variable order of `server`.
+    directed in one of them. The variables are in the order of `server`.
 
     Examples
     --------
@@ -49,17 +39,7 @@ def nu(server: PDAG, client: PDAG) -> PDAG:
     """Undirected-consensus mask (Definition "Undirected-consensus masking" of the paper): what phase 2 compares.
 
     An edge is kept if both graphs have it; it is directed only if both direct it the same way; if they direct it
-    oppositely, it is missing.
-
-    Parameters
-    ----------
-    server, client : PDAG
-        Graphs over the same variables.
-
-    Returns
-    -------
-    PDAG
-        In the variable order of `server`.
+    oppositely, it is missing. The variables are in the order of `server`.
 
     Examples
     --------
@@ -81,15 +61,6 @@ def includes(smaller: PDAG, larger: PDAG) -> bool:
     undirected one. (The paper's sentence speaks of directed edges only; read literally, any undirected graph would be
     included in the empty one. This reading is the one for which ``includes(c, h)`` holds exactly when
     ``mu(h, c) == c``.)
-
-    Parameters
-    ----------
-    smaller, larger : PDAG
-        Graphs over the same variables.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

@@ -31,20 +31,10 @@ class MeekStep(NamedTuple):
 
 
 def meek_closure(graph: PDAG) -> PDAG:
-    """Orient every undirected edge that Meek's rules 1-4 imply.
+    """Orient every undirected edge that Meek's rules 1-4 imply; adjacencies and arrows stay.
 
     For a CPDAG with further true orientations (a Phi-CPDAG, background knowledge) the result is complete: every
     orientation shared by all remaining members is there (Meek, 1995, theorem 4).
-
-    Parameters
-    ----------
-    graph : PDAG
-        The graph to close.
-
-    Returns
-    -------
-    PDAG
-        Same adjacencies and arrows, with more of the edges directed.
 
     Examples
     --------
@@ -63,15 +53,6 @@ def meek_closure(graph: PDAG) -> PDAG:
 
 def meek_steps(graph: PDAG) -> tuple[MeekStep, ...]:
     """List the orientations of `meek_closure` in the order in which the rules give them, each with its reason.
-
-    Parameters
-    ----------
-    graph : PDAG
-        The graph to close.
-
-    Returns
-    -------
-    tuple of MeekStep
 
     Examples
     --------
@@ -110,7 +91,7 @@ def close(parents: list[int], children: list[int], lines: list[int]) -> Iterator
 def _reason(
     a: int, b: int, parents: list[int], children: list[int], lines: list[int], adjacent: list[int]
 ) -> tuple[int, tuple[int, ...]] | None:
-    """Which rule turns a -- b into a -> b, with the nodes it needs; None if none does."""
+    """Return the rule that turns a -- b into a -> b, with the nodes it needs; None if there is none."""
     # Rule 1: c -> a -- b, c and b not adjacent. Otherwise a would be an unshielded collider.
     if found := parents[a] & ~adjacent[b]:
         return 1, (_first(found),)

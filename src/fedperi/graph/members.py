@@ -24,11 +24,6 @@ def members(graph: PDAG) -> Iterator[PDAG]:
     graph : PDAG
         A CPDAG, a Phi-CPDAG, or any PDAG with a consistent extension.
 
-    Yields
-    ------
-    PDAG
-        A DAG.
-
     Examples
     --------
     >>> import fedperi as fp
@@ -61,20 +56,11 @@ def _orientations(parents: list[int], children: list[int], lines: list[int]) -> 
 
 
 def count_members(graph: PDAG) -> int:
-    """Count what `members` yields, without listing it where the structure allows.
+    """Count the DAGs that `members` yields, without listing them where the structure allows.
 
     Undirected components are independent of each other once the graph is closed, so their counts multiply. A
     component with no directed edge inside is counted by choosing its root (He, Jia and Yu, 2015); the others, which
     only background knowledge or a Phi-CPDAG produce, are listed.
-
-    Parameters
-    ----------
-    graph : PDAG
-        A CPDAG, a Phi-CPDAG, or any PDAG with a consistent extension.
-
-    Returns
-    -------
-    int
 
     Examples
     --------
@@ -113,7 +99,7 @@ def components(lines: list[int] | tuple[int, ...], nodes: int) -> Iterator[int]:
 
 @cache
 def _count_undirected(lines: tuple[int, ...]) -> int:
-    """Acyclic orientations without v-structure of a connected chordal graph: choose the root, orient, multiply."""
+    """Count acyclic orientations without v-structures of a connected chordal graph: choose a root, orient, multiply."""
     p = len(lines)
     edges = sum(line.bit_count() for line in lines) // 2
     if edges == p - 1:

@@ -12,7 +12,7 @@ from .pdag import PDAG, aligned
 
 
 def shd(guess: PDAG, truth: PDAG, *, reversal: Literal[1, 2] = 2) -> int:
-    """Structural Hamming distance, as the paper counts it.
+    """Return the structural Hamming distance, as the paper counts it.
 
     A missing or extra adjacency costs 1, an undirected edge against a directed one 1, a reversed edge 2. With
     ``reversal=1`` it is the usual one, where a reversed edge costs 1 as well.
@@ -23,10 +23,6 @@ def shd(guess: PDAG, truth: PDAG, *, reversal: Literal[1, 2] = 2) -> int:
         Graphs over the same variables.
     reversal : {2, 1}
         The price of a reversed edge.
-
-    Returns
-    -------
-    int
 
     Examples
     --------
@@ -45,19 +41,9 @@ def shd(guess: PDAG, truth: PDAG, *, reversal: Literal[1, 2] = 2) -> int:
 
 
 def f1(guess: PDAG, truth: PDAG) -> float:
-    """F1 over the entries of the adjacency matrices, as the paper counts it; an undirected edge is two entries.
+    """Return the F1 over the entries of the adjacency matrices, as in the paper; an undirected edge is two entries.
 
-    Two graphs without edges agree: 1.
-
-    Parameters
-    ----------
-    guess, truth : PDAG
-        Graphs over the same variables.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
+    It is between 0 and 1. Two graphs without edges agree: 1.
 
     Examples
     --------
@@ -70,7 +56,7 @@ def f1(guess: PDAG, truth: PDAG) -> float:
 
 
 def skeleton_f1(guess: PDAG, truth: PDAG) -> float:
-    """F1 over adjacencies, directions ignored.
+    """Return the F1 over adjacencies; directions are ignored.
 
     Examples
     --------
@@ -83,7 +69,7 @@ def skeleton_f1(guess: PDAG, truth: PDAG) -> float:
 
 
 def arrowhead_f1(guess: PDAG, truth: PDAG) -> float:
-    """F1 over directed edges only: an undirected edge claims no arrowhead.
+    """Return the F1 over directed edges only: an undirected edge claims no arrowhead.
 
     Examples
     --------
@@ -98,7 +84,7 @@ def arrowhead_f1(guess: PDAG, truth: PDAG) -> float:
 def adjustment_distance(
     guess: PDAG, truth: PDAG, *, strategy: Literal["ancestor", "parent", "oset"] = "ancestor"
 ) -> tuple[float, int]:
-    """Share and number of wrong causal effects if one adjusted by the guessed graph (Henckel et al., 2024).
+    """Return the share and number of wrong causal effects if one adjusts by the guessed graph (Henckel et al., 2024).
 
     Computed by gadjid, which accepts DAGs and CPDAGs (a Phi-CPDAG must be closed by `meek_closure`, and even then may
     be refused as no CPDAG: its error is passed on).

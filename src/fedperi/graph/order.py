@@ -54,8 +54,7 @@ def find_cycle(parents: Sequence[int]) -> list[int]:
 
 def descendants(children: Sequence[int], start: int) -> int:
     """Close a bit set under the given children (or parents, for ancestors). The start belongs to the result."""
-    seen = start
-    front = start
+    seen = front = start
     while front:
         front = bits.union(children, front) & ~seen
         seen |= front

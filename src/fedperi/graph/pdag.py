@@ -89,10 +89,6 @@ class PDAG(Interop):
         names : iterable of str, optional
             All variables, isolated ones included. If not given, the names in order of appearance.
 
-        Returns
-        -------
-        PDAG
-
         Examples
         --------
         >>> import fedperi as fp
@@ -120,8 +116,7 @@ class PDAG(Interop):
                 if kind == "--" and matrix[i, j] != matrix[j, i]:
                     raise InputError(f"{a} and {b} are given both a directed and an undirected edge: keep one")
                 matrix[i, j] = True
-                if kind == "--":
-                    matrix[j, i] = True
+                matrix[j, i] = kind == "--"
         return cls(matrix, labels)
 
     # -- contents -----------------------------------------------------------------------------------------------
@@ -270,6 +265,6 @@ def same_variables(graph: PDAG, names: Iterable[str]) -> None:
 
 
 def aligned(first: PDAG, second: PDAG) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Adjacency matrices of two graphs over the same variables, both in the first one's order."""
+    """Return the adjacency matrices of two graphs over the same variables, both in the first one's order."""
     same_variables(first, second.names)
     return first.adjacency, second.reordered(first.names).adjacency

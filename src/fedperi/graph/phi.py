@@ -58,10 +58,6 @@ def phi_equivalent(dag1: PDAG, client_dags1: Iterable[PDAG], dag2: PDAG, client_
     client_dags1, client_dags2 : iterable of PDAG
         The DAGs of their sites.
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> import fedperi as fp

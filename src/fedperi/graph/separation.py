@@ -21,10 +21,6 @@ def d_separated(dag: PDAG, x: str | Iterable[str], y: str | Iterable[str], given
     x, y, given : str or iterable of str
         Disjoint sets of variables; `given` may be empty.
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> import fedperi as fp
@@ -42,7 +38,7 @@ def d_separated(dag: PDAG, x: str | Iterable[str], y: str | Iterable[str], given
 
 
 def reachable(parents: Collection[int], children: Collection[int], start: int, given: int) -> int:
-    """Bit set of the nodes with an open path from `start`, given `given` (Bayes ball, for sets of nodes at a time)."""
+    """Return the nodes with an open path from `start` given `given`, as a bit set (Bayes ball, for sets of nodes)."""
     above, below = list(parents), list(children)
     opens_colliders = descendants(above, given)  # given nodes and their ancestors
     seen_up, seen_down = 0, 0  # reached against an arrow (from a child), reached along one (from a parent)

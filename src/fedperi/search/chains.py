@@ -101,7 +101,7 @@ def tables(free: Sequence[Sequence[int]], scores: Sequence[Floats]) -> Tables:
 
 
 def _ranked(scores: Floats) -> Ints:
-    """The allowed sets, the best first."""
+    """List the allowed sets, the best first."""
     some = np.flatnonzero(scores > -np.inf)
     return some[np.argsort(-scores[some], kind="stable")]
 

@@ -49,7 +49,7 @@ Rooted = dict[Part, dict[int, list[Part]]]
 
 
 def direction_shares(sets: ParentSets, dag: Sequence[int], among: int) -> Floats:
-    """Weighted share of the members of a DAG's class with i -> j, as ``[i, j]``.
+    """Return the weighted share of the members of a DAG's class with i -> j, as ``[i, j]``.
 
     A member's weight is the exponential of its score. Unknown parent sets are asked for in one round. Members that
     background knowledge excludes have weight zero.
@@ -91,7 +91,7 @@ def direction_shares(sets: ParentSets, dag: Sequence[int], among: int) -> Floats
 
 
 def _all_parts(lines: list[int], whole: Part) -> Rooted | None:
-    """Every part that results from some choice of sources; None if there are too many."""
+    """Find every part that results from some choice of sources; None if there are too many."""
     rooted: Rooted = {}
     open_ = [whole]
     while open_:
@@ -133,15 +133,10 @@ def _split(groups: Sequence[int], neighbours: int) -> Iterator[int]:
 
 
 def _scores(sets: ParentSets, asked: set[tuple[int, int]]) -> dict[tuple[int, int], float]:
-    """Scores of parent sets; minus infinity where background knowledge excludes one."""
+    """Return scores of parent sets; minus infinity where background knowledge excludes one."""
     allowed = sorted(query for query in asked if sets.constraints(*query))
     sets.fetch([(node, into, 0) for node, into in allowed if not sets.knows(node, into)])
-    scores = dict.fromkeys(asked, -inf)
-    for query in allowed:
-        score = sets.score(*query)
-        assert score is not None  # it was asked for above
-        scores[query] = score
-    return scores
+    return dict.fromkeys(asked, -inf) | {query: sets.known_score(*query) for query in allowed}
 
 
 def _add_shares(shares: Floats, whole: Part, rooted: Rooted, scores: dict[tuple[int, int], float]) -> None:

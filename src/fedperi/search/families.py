@@ -49,7 +49,7 @@ class Family:
         return sum([1 << t for t, v in enumerate(self.free) if parents >> v & 1])
 
     def members(self, index: int) -> int:
-        """The parent set at an index."""
+        """Return the parent set at an index."""
         return self.fixed | sum([1 << v for t, v in enumerate(self.free) if index >> t & 1])
 
 
@@ -127,7 +127,7 @@ class ParentSets:
             parents = np.array([j for _, _, others in some for j in bits.members(others)])
             fixed = np.column_stack([np.repeat(given, counts, axis=0), parents])
             blocks.append((np.repeat(nodes, counts), fixed, np.empty((len(fixed), 0), dtype=np.int64)))
-            known.append(np.repeat([self._known(node, inside) for node, inside, _ in some], counts))
+            known.append(np.repeat([self.known_score(node, inside) for node, inside, _ in some], counts))
         answers = self.oracle.regrets(blocks) if blocks else []
         gains = [
             -total_regret(answer)[:, 0] - self.edge_price * block[1].shape[1] - before
@@ -138,11 +138,6 @@ class ParentSets:
             np.concatenate([np.empty(0, dtype=np.int64), *(nodes for nodes, _, _ in blocks)]),
             np.concatenate([np.empty(0, dtype=np.int64), *(fixed[:, -1] for _, fixed, _ in blocks)]),
         )
-
-    def _known(self, node: int, parents: int) -> float:
-        score = self.score(node, parents)
-        assert score is not None  # searches add to known sets
-        return score
 
     def _ask(self, asked: list[tuple[int, int, int]]) -> Iterator[tuple[tuple[int, int, int], Floats, Floats]]:
         by_shape: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
@@ -156,7 +151,7 @@ class ParentSets:
                 yield family, regrets[:, row], scores[row]
 
     def allowed(self, node: int, fixed: int, free: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Which sets of a family contain all required parents and no forbidden one."""
+        """Mark the sets of a family that contain all required parents and no forbidden one."""
         never, need = self.constraints.forbidden[node], self.constraints.required[node] & ~fixed
         at = np.arange(1 << len(free))
         out = np.full(len(at), not fixed & never)
@@ -169,15 +164,15 @@ class ParentSets:
         return out & (need == 0)
 
     def candidates(self, node: int) -> int:
-        """Variables that are in some known parent set of a node."""
+        """Return the variables that are in some known parent set of a node."""
         return self._candidates[node]
 
     def lattices(self, node: int) -> list[Family]:
-        """All families of a node whose fixed set is empty."""
+        """Return the families of a node whose fixed set is empty."""
         return [family for family in self._families[node] if not family.fixed]
 
     def best(self, node: int, before: int) -> float:
-        """Score of the best parent set among the variables before a node; minus infinity if none is allowed."""
+        """Return the score of the best parent set among the variables before a node; -infinity if none is allowed."""
         key = before & self._candidates[node]
         known = self._best[node].get(key)
         if known is None:
@@ -189,7 +184,7 @@ class ParentSets:
         return known
 
     def best_of_each(self, node: int, before: Ints) -> Floats:
-        """`best` for many sets of variables, up to 62 of them, as an array of bit sets."""
+        """Return `best` for many sets of variables, given as an array of bit sets, for up to 62 variables."""
         out = np.full(len(before), -np.inf)
         for family in self._families[node]:
             places = sum(((before >> v & 1) << t for t, v in enumerate(family.free)), start=np.zeros_like(before))
@@ -198,7 +193,7 @@ class ParentSets:
         return out
 
     def best_parents(self, node: int, before: int) -> int:
-        """The best parent set among the variables before a node, the smallest one if several are equal."""
+        """Return the best parent set among the variables before a node, the smallest one if several are equal."""
         score = self.best(node, before)
         for family in self._families[node]:
             at = family.index_of(before)
@@ -211,7 +206,7 @@ class ParentSets:
         return 0
 
     def strong(self, node: int, count: int) -> list[int]:
-        """The best parent sets of a node among those that are better than all their subsets, best first."""
+        """List the best parent sets of a node among those that are better than all their subsets, best first."""
         found: dict[int, float] = {}
         for family in self._families[node]:
             ahead = family.scores > best_of_proper_subsets(family.best)
@@ -222,10 +217,10 @@ class ParentSets:
 
     def knows(self, node: int, parents: int) -> bool:
         """Whether the regret of a parent set is known."""
-        return any(family.holds(parents) for family in self._families[node])
+        return self._family(node, parents) is not None
 
     def known_beside(self, node: int, parents: int) -> int:
-        """Variables such that the parent set with this variable added is known, as a bit set."""
+        """Return the variables such that the parent set with this variable added is known, as a bit set."""
         known = 0
         for family in self._families[node]:
             if family.holds(parents):
@@ -233,14 +228,23 @@ class ParentSets:
         return known
 
     def regrets(self, node: int, parents: int) -> Floats | None:
-        """Regret of one parent set at each site, or None if it is not known."""
-        family = next((f for f in self._families[node] if f.holds(parents)), None)
+        """Return the regret of one parent set at each site, or None if it is not known."""
+        family = self._family(node, parents)
         return None if family is None else family.regrets[:, family.index_of(parents)]
 
     def score(self, node: int, parents: int) -> float | None:
-        """Aggregated score of one parent set, or None if it is not known."""
-        family = next((f for f in self._families[node] if f.holds(parents)), None)
+        """Return the aggregated score of one parent set, or None if it is not known."""
+        family = self._family(node, parents)
         return None if family is None else float(family.scores[family.index_of(parents)])
+
+    def known_score(self, node: int, parents: int) -> float:
+        """Return the aggregated score of a parent set that was asked for."""
+        score = self.score(node, parents)
+        assert score is not None
+        return score
+
+    def _family(self, node: int, parents: int) -> Family | None:
+        return next((family for family in self._families[node] if family.holds(parents)), None)
 
 
 def as_arrays(block: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:

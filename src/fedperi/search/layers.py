@@ -45,7 +45,7 @@ class Weights(NamedTuple):
 
 
 def weights(log_scores: Floats) -> Weights:
-    """Exponentials of log scores: values from 1 to 2, or zero for minus infinity.
+    """Return the exponentials of log scores: values from 1 to 2, or zero for minus infinity.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def weights(log_scores: Floats) -> Weights:
 
 
 def two_to(power: Ints) -> Floats:
-    """Two to the power of integers that are not positive; zero where that is too small for a float."""
+    """Return two to the power of integers that are not positive; zero where that is too small for a float."""
     return np.where(power < -1022, 0.0, np.ldexp(1.0, np.maximum(power, -1022)))
 
 
@@ -99,7 +99,7 @@ def add_supersets(value: Floats, power: Ints) -> Floats:
 
 
 def best_powers(power: Ints) -> Ints:
-    """Power of the best DAG on each set of variables, from those of the best parent sets within each set.
+    """Return the power of the best DAG on each set of variables, from those of the best parent sets within each set.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def best_powers(power: Ints) -> Ints:
 
 
 def edge_sums(log_scores: Floats) -> tuple[Floats, float]:
-    """Weighted share of all DAGs with i -> j, as ``[i, j]``, and the logarithm of the total weight.
+    """Return the weighted share of all DAGs with i -> j, as ``[i, j]``, and the logarithm of the total weight.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def edge_sums(log_scores: Floats) -> tuple[Floats, float]:
 
 
 def _sums(value: Floats, power: Ints, best: Ints) -> tuple[Floats, Floats, float]:
-    """For every set and node: the weight of everything except the node's parents; last, the total.
+    """Return, for every set and node, the weight of everything except the node's parents; last, the total.
 
     `within`: all layers so far form the set. `earlier`: the layers before the last one form the set.
     """
@@ -199,7 +199,7 @@ class _Step(NamedTuple):
     own: Floats  # [last layer, variable not placed]: weight of the parent sets with a member in the last layer
 
     def products(self) -> Floats:
-        """Product of the weights of each next layer."""
+        """Return the product of the weights of each next layer."""
         out = np.ones((len(self.own), 1))
         for column in self.own.T:
             out = np.hstack([out, out * column[:, None]])
@@ -227,7 +227,7 @@ def _step(value: Floats, power: Ints, best: Ints, placed: int) -> _Step:
 
 
 def _subsets(values: Sequence[int]) -> Ints:
-    """Sum of the values of each subset, in the order of a lattice."""
+    """Return the sum of the values of each subset, in the order of a lattice."""
     out = np.zeros(1, dtype=np.int64)
     for value in values:
         out = np.concatenate([out, out + value])

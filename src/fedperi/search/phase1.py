@@ -131,7 +131,7 @@ def _widenings(p: int) -> int:
 
 
 def rounds_for_subsets(p: int) -> int:
-    """Largest number of rounds that ask for subsets of candidates and for more candidates.
+    """Return the largest number of rounds that ask for subsets of candidates and for more candidates.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def rounds_for_subsets(p: int) -> int:
 
 
 def most_rounds(p: int) -> int:
-    """Largest number of rounds of a run: to choose candidates, for their subsets, and two in phase 2.
+    """Return the largest number of rounds of a run: to choose candidates, for their subsets, and two in phase 2.
 
     If all parent sets are known, phase 2 needs only one round: it knows the weights of all members.
 
@@ -155,7 +155,7 @@ def most_rounds(p: int) -> int:
 
 
 def shakes(p: int) -> int:
-    """How often an order is shaken and improved again; half as often before new candidates are known.
+    """Return how often an order is shaken and improved again; half as often before new candidates are known.
 
     With 100 variables and one shake per variable, the score stayed below that of a start at the true order on three of
     twenty data sets; with two shakes per variable on none.

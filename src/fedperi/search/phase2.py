@@ -132,7 +132,7 @@ def directed_as(
 
 
 def _marks(graph: PDAG) -> Ints:
-    """For every node, its relation to each other variable: ``[i, j]`` is PARENT if j -> i."""
+    """Mark the relation of every node to each other variable: ``[i, j]`` is PARENT if j -> i."""
     a = graph.adjacency
     marks = np.full(a.shape, NOT_ADJACENT, dtype=np.int64)
     marks[a.T & ~a] = PARENT

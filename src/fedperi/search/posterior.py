@@ -181,7 +181,7 @@ def _check_starts(starts: Sequence[Sequence[int]], p: int) -> None:
 
 
 def best_under(lattices: Sequence[Lattice], order: Sequence[int]) -> list[int]:
-    """Position of each node's best parent set among the variables before it.
+    """Find the position of each node's best parent set among the variables before it.
 
     A node without an allowed set is moved back: with more variables before it, it has more possible sets.
 
@@ -241,5 +241,5 @@ def checked(lattices: Sequence[Lattice]) -> None:
 
 
 def no_dag() -> InputError:
-    """The error if every DAG has a parent set that is not allowed."""
+    """Return the error for lattices in which every DAG has a parent set that is not allowed."""
     return InputError("no DAG is allowed: every one has a log score of minus infinity; allow more parent sets")

@@ -71,7 +71,7 @@ def candidate_parents(sets: ParentSets) -> list[int]:
 
 
 def _alone(sets: ParentSets) -> Floats:
-    """How much each variable alone improves a node's score: ``[node, variable]``."""
+    """Return how much each variable alone improves a node's score: ``[node, variable]``."""
     p = len(sets.oracle.names)
     nodes, others = np.nonzero(~np.eye(p, dtype=bool))
     answer = sets.oracle.regrets([(nodes, np.zeros((len(nodes), 0), dtype=np.int64), others[:, None])])[0]
@@ -82,14 +82,13 @@ def _alone(sets: ParentSets) -> Floats:
 
 
 def _contributions(sets: ParentSets, best: list[int]) -> Floats:
-    """How much a variable adds to a node's best set, or contributes to it: ``[node, variable]``. Needs one round."""
+    """Ask in one round how much a variable adds to a node's best set, or contributes to it: ``[node, variable]``."""
     p = len(best)
     adds = np.full((p, p), -np.inf)
     for node, inside in enumerate(best):
         for j in bits.members(inside):
-            with_it, without = sets.score(node, inside), sets.score(node, inside ^ 1 << j)
-            assert with_it is not None and without is not None  # all subsets of the candidates are known
-            adds[node, j] = with_it - without
+            # All subsets of the candidates are known.
+            adds[node, j] = sets.known_score(node, inside) - sets.known_score(node, inside ^ 1 << j)
     everyone = (1 << p) - 1
     gains, nodes, others = sets.gains({(i, inside): everyone & ~inside & ~(1 << i) for i, inside in enumerate(best)})
     adds[nodes, others] = gains

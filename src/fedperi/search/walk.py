@@ -65,7 +65,7 @@ class Walk:
         return sums
 
     def _uniform(self) -> float:
-        """The next number from 0 to 1 of xoshiro256++ (Blackman and Vigna, 2021)."""
+        """Return the next number from 0 to 1 of xoshiro256++ (Blackman and Vigna, 2021)."""
         a, b, c, d = self.words
         total = a + d & WORD
         word = (total << 23 | total >> 41) + a & WORD
@@ -97,7 +97,7 @@ class Walk:
         return block
 
     def _possible(self, block: Sequence[int]) -> list[list[int]]:
-        """Possible parents of each node of a block, by the set of nodes of the block that are placed before it."""
+        """List the possible parents of each node of a block, by the set of its nodes that are placed before it."""
         children: list[list[int]] = [[] for _ in self.now]
         for head, place in enumerate(self.now):
             if head not in block:
@@ -185,7 +185,7 @@ class Walk:
         return last, total
 
     def _parents(self) -> NDArray[np.float64]:
-        """The probability of each parent of each node, given the parents of all other nodes."""
+        """Return the probability of each parent of each node, given the parents of all other nodes."""
         out = []
         for node, free in enumerate(self.free):
             within = self._possible([node])[0][0]
@@ -197,7 +197,7 @@ class Walk:
 
 
 def _subsets(whole: int) -> list[int]:
-    """The subsets of a bit set that are not empty."""
+    """List the subsets of a bit set that are not empty."""
     out = []
     some = whole
     while some:
@@ -207,7 +207,7 @@ def _subsets(whole: int) -> list[int]:
 
 
 def _two_to(power: int) -> float:
-    """Two to a power that is not positive; zero where it underflows."""
+    """Return two to a power that is not positive; zero where it underflows."""
     return ldexp(1.0, power) if power >= -1022 else 0.0
 
 
@@ -226,7 +226,7 @@ def _sum(some: Sequence[Weight]) -> Weight:
 
 
 def _difference(sums: Sequence[Weight], placed: int, last: int) -> Weight:
-    """Weight of the subsets of the placed set that have a member in its last layer."""
+    """Return the weight of the subsets of the placed set that have a member in its last layer."""
     value, power = sums[placed]
     if placed:
         less, scale = sums[placed ^ last]

@@ -21,14 +21,14 @@ supports, too small to drop one that a site supports (at least half the logarith
 
 
 def site_regrets(sets: ParentSets, parents: Sequence[int], edge_price: float = EDGE_PRICE) -> Floats:
-    """Total regret of a DAG at each site, with the small penalty on its edges."""
+    """Return the total regret of a DAG at each site, with the small penalty on its edges."""
     rows = [sets.regrets(node, into) for node, into in enumerate(parents)]
     edges = sum(into.bit_count() for into in parents)
     return np.asarray(np.sum([row for row in rows if row is not None], axis=0)) + edge_price * edges
 
 
 def improve_worst(sets: ParentSets, parents: Sequence[int]) -> list[int]:
-    """Hill climbing from a DAG, one parent set or one reversed edge at a time, while the sorted regrets improve."""
+    """Climb from a DAG, by one parent set or one reversed edge at a time, while the sorted regrets improve."""
     current = list(parents)
     value = site_regrets(sets, current)
     while True:
@@ -50,7 +50,7 @@ def better(first: Floats, second: Floats) -> bool:
 
 
 def _neighbours(sets: ParentSets, parents: list[int]) -> Iterator[list[int]]:
-    """DAGs that differ by the parents of one node, or by one reversed edge, as far as their regrets are known."""
+    """Yield the DAGs with known regrets that differ by the parents of one node, or by one reversed edge."""
     children = bits.transpose(parents)
     for node, into in enumerate(parents):
         below = descendants(children, 1 << node)

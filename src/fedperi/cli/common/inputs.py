@@ -1,4 +1,4 @@
-"""The tables that a user names: files, patterns, folders, standard input, and names for their sites."""
+"""The tables that a user names: files, patterns, folders and standard input, and the names of their sites."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
-from .options import listed
+from .options import split_names
 
 if TYPE_CHECKING:
     from ...tables.preparing.opening import Opening
@@ -30,33 +30,33 @@ _PART = re.compile(r"(part|partition|chunk|batch|block|page)[-_.]?\d+\D", re.IGN
 _NAMED = re.compile(r"([^=/\\:?*]+)=(.+)", re.DOTALL)
 
 
-def opening_of(options: dict[str, Any], *, noise: bool) -> Opening:
-    """Say how tables are opened, from a command's options; with noise the decimal mark is part of the promise.
+def opening_of(options: dict[str, Any]) -> Opening:
+    """Return how tables are opened, from a command's options.
 
     Examples
     --------
-    >>> opening_of({"columns": "age, sex", "decimal": ","}, noise=False)
+    >>> opening_of({"columns": "age, sex", "decimal": ","})
     Opening(columns=('age', 'sex'), exclude=(), encoding=None, decimal=',', accept=())
     """
     from ...tables.preparing.opening import Opening
 
     for option in ("columns", "exclude", "accept"):
-        if options.get(option) is not None and not listed(options[option]):
+        if options.get(option) is not None and not split_names(options[option]):
             raise InputError(f"--{option} names no column; give names separated by commas")
     return Opening(
-        tuple(listed(options.get("columns"))),
-        tuple(listed(options.get("exclude"))),
+        tuple(split_names(options.get("columns"))),
+        tuple(split_names(options.get("exclude"))),
         options.get("encoding"),
-        None if noise else options.get("decimal"),
-        tuple(listed(options.get("accept"))),
+        options.get("decimal"),
+        tuple(split_names(options.get("accept"))),
     )
 
 
 def found_inputs(arguments: list[str], how: Opening) -> list[str | Table]:
-    """Return what the arguments of a command stand for: paths, and tables where a site's name was given.
+    """Return the tables that the arguments of a command mean: paths, or open tables where a site's name was given.
 
-    A pattern that the shell did not expand stands for the files that it matches, a folder for the tables in it (and for
-    the folders in it that hold tables), ``-`` for standard input. ``lyon=data.csv`` names the site.
+    A pattern that the shell did not expand means the files that it matches, a folder the tables in it (and the folders
+    in it that hold tables), ``-`` standard input. ``lyon=data.csv`` names the site.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def found_inputs(arguments: list[str], how: Opening) -> list[str | Table]:
 
 
 def refuse_standard_input(tables: Sequence[Table]) -> None:
-    """Raise if a private run should read standard input: a ledger belongs to a file that is there the next time."""
+    """Refuse to read standard input in a private run: a ledger belongs to a file that can be read again."""
     if any(table.origin == ORIGIN for table in tables):
         raise InputError(
             "with noise a table must be a file, because its privacy ledger belongs to the file; give the file, not -"
@@ -89,7 +89,7 @@ def refuse_standard_input(tables: Sequence[Table]) -> None:
 
 
 def _files(argument: str, alone: bool) -> list[str]:
-    """Return the sites that one argument stands for: those in a folder that is given alone; else a folder is a site."""
+    """Return the sites of one argument: a folder that is given alone holds one table per site; else it is one site."""
     path = Path(argument)
     if path.is_dir() and alone:
         return [str(one) for one in _tables_in(path)]
@@ -117,7 +117,7 @@ def _tables_in(folder: Path) -> list[Path]:
 
 
 def _endings() -> tuple[str, ...]:
-    """Return how the names of tables and of statements end."""
+    """Return the endings of names of tables and of statements."""
     from ...tables.readers.formats.opening import ENDINGS
 
     return (*ENDINGS, ".fedperi")
@@ -153,7 +153,7 @@ def _standard_input(how: Opening, name: str) -> Table:
 
 @contextmanager
 def _called(file: str) -> Iterator[None]:
-    """Call the file that holds standard input by its proper name in errors."""
+    """In errors, write "standard input" for the name of the file that holds it."""
     try:
         yield
     except InputError as error:

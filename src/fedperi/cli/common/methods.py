@@ -1,4 +1,4 @@
-"""The methods of the commands: which options each has, and how it is made from those that were given."""
+"""The methods of the commands: the options of each, and how a method is made from the options that were given."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError
+from ...phrases import listed
 
 if TYPE_CHECKING:
     from ...privacy import Privacy
 
 PRIVACY = ("epsilon", "delta", "mechanism", "bounds", "ceiling", "store", "most_rows", "decimal")
 _TABLES = ("schema", "missing", "seed")
-_ASKED = ("masking", "aggregate", "local", "data", "knowledge", "schema", "alpha", "penalty", "bootstrap", "seed")
+OF_IPERI = ("masking", "aggregate", "local", "data", "knowledge", "schema", "alpha", "penalty", "bootstrap", "seed")
+"""The options of I-PERI that do not depend on where the tables are."""
 
 HERE: dict[str, tuple[str, ...]] = {
     "mperi": ("data", "knowledge", *_TABLES, "sharing", "confidence", "bootstrap", *PRIVACY),
-    "iperi": (*_ASKED, "missing", *PRIVACY, "jobs"),
-    "peri": (*_ASKED, "missing", *PRIVACY, "jobs"),
+    "iperi": (*OF_IPERI, "missing", *PRIVACY, "jobs"),
+    "peri": (*OF_IPERI, "missing", *PRIVACY, "jobs"),
     "fci": ("data", "knowledge", "schema", "missing", "alpha", "context", "selection", "max_depth"),
     "notears-admm": _TABLES,
     "feddag": _TABLES,
@@ -26,8 +28,8 @@ HERE: dict[str, tuple[str, ...]] = {
 """The options of every method of `fedperi run`, the default method first."""
 
 NETWORK: dict[str, tuple[str, ...]] = {
-    "iperi": _ASKED,
-    "peri": _ASKED,
+    "iperi": OF_IPERI,
+    "peri": OF_IPERI,
     "notears-admm": ("schema", "seed"),
     "feddag": ("schema", "seed"),
     "fedcdh": ("schema", "seed"),
@@ -36,13 +38,13 @@ NETWORK: dict[str, tuple[str, ...]] = {
 
 STATED: dict[str, tuple[str, ...]] = {
     "mperi": ("data", "knowledge", "schema", "sharing", "confidence", "bootstrap", "seed"),
-    "iperi": _ASKED,
-    "peri": _ASKED,
+    "iperi": OF_IPERI,
+    "peri": OF_IPERI,
 }
 """The same where every site gives one statement, and everything else is computed from these."""
 
 BASELINES = ("notears-admm", "feddag", "fedcdh")
-"""Methods without regrets."""
+"""Methods of others, which compute in steps and have no privacy."""
 
 
 def known_options(methods: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -116,12 +118,12 @@ def _class_of(name: str) -> Any:
     import fedperi
 
     classes = {"mperi": "MPERI", "iperi": "IPERI", "peri": "PERI", "fci": "FCI"}
-    baselines = {"notears-admm": "NotearsADMM", "feddag": "FedDAG", "fedcdh": "FedCDH"}
-    return getattr(fedperi, (classes | baselines)[name])
+    classes |= {"notears-admm": "NotearsADMM", "feddag": "FedDAG", "fedcdh": "FedCDH"}
+    return getattr(fedperi, classes[name])
 
 
 def _refusal(option: str, said: str, name: str, methods: Mapping[str, tuple[str, ...]], *, chosen: bool) -> str:
-    """Why a method does not take an option, and what to do."""
+    """Say why a method does not take an option, and what to do."""
     if option in PRIVACY:
         return f"{said} concerns privacy, and {name} has no private form; for a private run omit --method"
     owners = [other for other, options in methods.items() if option in options]
@@ -129,5 +131,4 @@ def _refusal(option: str, said: str, name: str, methods: Mapping[str, tuple[str,
         return f"{said} is not an option of {name} where sites answer questions; leave it out"
     default = "" if chosen else ", the default method"
     remedy = f"leave it out, or add --method {owners[0]}"
-    named = " and ".join([", ".join(owners[:-1]), owners[-1]] if len(owners) > 1 else owners)
-    return f"{said} is an option of {named}, not of {name}{default}; {remedy}"
+    return f"{said} is an option of {listed(owners)}, not of {name}{default}; {remedy}"

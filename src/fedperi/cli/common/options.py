@@ -13,7 +13,7 @@ from .methods import HERE, NETWORK, known_options
 def given_options(
     config: str | None, arguments: Mapping[str, Any], known: Collection[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Collect the options that were given, those of a TOML file and then those of the command line.
+    """Collect the options that were given in a TOML file and on the command line, which overrides the file.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def given_options(
 
 
 def _from_file(config: str | None, known: Collection[str]) -> dict[str, Any]:
-    """Options of a TOML file: the long names of a command's options."""
+    """Read options from a TOML file, by their long names."""
     if config is None:
         return {}
     from ...strict import Unreadable, read_toml
@@ -69,7 +69,7 @@ def check_place(
     force: bool = False,
     remedy: str = "choose another, or add --force to write over it",
 ) -> None:
-    """Refuse, before any work, to write over results, unless that is asked for, or into a file.
+    """Refuse, before any work, to write into a file, or over results unless `force` is given.
 
     Examples
     --------
@@ -88,12 +88,22 @@ def check_place(
         raise InputError(f"--out {str(out)!r} holds the results of an earlier run; {remedy}")
 
 
-def listed(text: str | None) -> list[str]:
-    """Split words at commas.
+def new_schema(name: str, option: str) -> Path:
+    """Return the path of a schema file that an option names; refuse one that exists or cannot be a schema file."""
+    from ...tables.schema_file import checked_path
+
+    target = checked_path(name)
+    if target.exists():
+        raise InputError(f"{option}: {name!r} already exists; remove it, or choose another name")
+    return target
+
+
+def split_names(text: str | None) -> list[str]:
+    """Split names at commas.
 
     Examples
     --------
-    >>> listed("age, sex"), listed(None)
+    >>> split_names("age, sex"), split_names(None)
     (['age', 'sex'], [])
     """
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
+    return [name.strip() for name in (text or "").split(",") if name.strip()]

@@ -1,10 +1,13 @@
-"""What a run found, in words on a terminal."""
+"""The outcome of a run, in words on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ...phrases import with_noun
+from .say import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
 
     from ...methods import Result
     from ...methods.fci.result import FCIResult
-
+    from ...methods.tables import EdgeRow
 
 PROBABILITY = (
     "Probability: of the direction shown, or of the more probable one where it is open. The rest is the other "
@@ -20,23 +23,28 @@ PROBABILITY = (
 )
 
 
-def summarize(console: Console, result: Result, out: Path | None) -> None:
-    """Say in words what was found."""
-    if result.groups:
+def summarize(console: Console, result: Result | FCIResult, out: Path | None) -> None:
+    """Say in words what was found, and which files were written."""
+    from ...methods.fci.result import FCIResult
+
+    if isinstance(result, FCIResult):
+        _say_pag(console, result)
+    elif result.groups:
         say_mechanisms(console, result)
     elif result.regrets:
         _say_regrets(console, result)
     else:
         _say_baseline(console, result)
     if result.privacy is not None:
-        say_privacy(console, result)
-    if result.stability:
-        console.print(f"Stability from {result.replicates} resampled runs is in the report.")
-    if out is not None and result.moments is not None:
-        kind = "exact" if result.privacy is None else "stated"
-        console.print(
-            f"summaries.json, for `fedperi effect`, holds each site's {kind} means and covariances: keep it safe."
-        )
+        _say_privacy(console, result)
+    if not isinstance(result, FCIResult):
+        if result.stability:
+            console.print(f"Stability from {result.replicates} resampled runs is in the report.")
+        if out is not None and result.moments is not None:
+            kind = "exact" if result.privacy is None else "stated"
+            console.print(
+                f"summaries.json, for `fedperi effect`, holds each site's {kind} means and covariances: keep it safe."
+            )
     if out is not None:
         console.print(f"Wrote report.html, edges.csv, result.json, manifest.json and graph.* to {out}.", soft_wrap=True)
 
@@ -56,12 +64,12 @@ def say_mechanisms(console: Console, result: Result) -> None:
     console.print(
         _items(one.words for one in result.differences) if result.differences else "  The data show no difference."
     )
-    say_warnings(console, result)
+    _say_warnings(console, result)
     console.print()
 
 
-def say_warnings(console: Console, result: Result | FCIResult) -> None:
-    """List what a reader should know before using a result."""
+def _say_warnings(console: Console, result: Result | FCIResult) -> None:
+    """List what a reader should know before using the result."""
     from rich.text import Text
 
     if result.warnings:
@@ -70,7 +78,7 @@ def say_warnings(console: Console, result: Result | FCIResult) -> None:
 
 
 def graded_edges(result: Result) -> Table:
-    """Lay out the edges of a result: how sure each is in a number and a word, and what its direction rests on.
+    """Make a table of the edges of a result: how sure each is in a number and a word, and what its direction rests on.
 
     Examples
     --------
@@ -81,17 +89,12 @@ def graded_edges(result: Result) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from ...methods.tables import edge_rows
-    from ...report.grades import grade_words
-
-    resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("Edge")
     for heading in ("Probability", "How sure"):
         table.add_column(heading, no_wrap=True)
     table.add_column("Direction")
-    for row in edge_rows(result, effects=False):
-        said = grade_words(resting.get(frozenset((row.a, row.b))), len(result.sites))
+    for row, said in edges_in_words(result):
         style = {"confirmed": "bold green", "open": "dim"}.get(said, "yellow")
         number = "-" if row.probability is None else f"{row.probability:.2f}"
         edge = Text(f"{row.a} {'->' if row.directed else '--'} {row.b}")
@@ -99,8 +102,18 @@ def graded_edges(result: Result) -> Table:
     return table
 
 
+def edges_in_words(result: Result) -> Iterator[tuple[EdgeRow, str]]:
+    """Yield every edge, and what its direction rests on."""
+    from ...methods.tables import edge_rows
+    from ...report.grades import grade_words
+
+    robustness = {frozenset((one.a, one.b)): one for one in result.robustness}
+    for row in edge_rows(result, effects=False):
+        yield row, grade_words(robustness.get(frozenset((row.a, row.b))), len(result.sites))
+
+
 def _items(sentences: Iterable[str]) -> Table:
-    """Sentences as a list, wrapped with an indent."""
+    """Make a list of sentences, wrapped with an indent."""
     from rich.table import Table
     from rich.text import Text
 
@@ -110,6 +123,24 @@ def _items(sentences: Iterable[str]) -> Table:
     for sentence in sentences:
         grid.add_row(" -", Text(sentence))
     return grid
+
+
+def _say_pag(console: Console, result: FCIResult) -> None:
+    """Say what each edge of a PAG means."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ...report.pag.words import counted, edge_words
+
+    if result.graph.edges:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("Edge", no_wrap=True)
+        table.add_column("Meaning")
+        for a, symbol, b in result.graph.edges:
+            table.add_row(Text(f"{a} {symbol} {b}"), Text(edge_words(a, symbol, b)))
+        console.print(table)
+    console.print(counted(result.graph))
+    _say_warnings(console, result)
 
 
 def _say_regrets(console: Console, result: Result) -> None:
@@ -124,7 +155,7 @@ def _say_regrets(console: Console, result: Result) -> None:
     )
     worst = max(result.regrets, key=result.regrets.__getitem__)
     console.print(f"Worst regret: {result.regrets[worst]:.1f} nats at {worst}. {_rounds(result)}")
-    say_warnings(console, result)
+    _say_warnings(console, result)
 
 
 def _say_baseline(console: Console, result: Result) -> None:
@@ -136,27 +167,27 @@ def _say_baseline(console: Console, result: Result) -> None:
 
 
 def _rounds(result: Result) -> str:
-    return f"{result.rounds} round{'s' * (result.rounds != 1)}."
+    return f"{with_noun(result.rounds, 'round')}."
 
 
-def say_privacy(console: Console, result: Result | FCIResult) -> None:
+def _say_privacy(console: Console, result: Result | FCIResult) -> None:
     """Say what was promised to the people in the tables; what a site reports in an unknown form is not a promise."""
     from ...report.privacy import promises
 
     found = promises(result)
     bare = [one.site for one in found if not one.private]
     if bare:
-        console.print(f"NOT PRIVATE: {', '.join(bare)}. Do not call this result differentially private.", markup=False)
+        console.print(f"NOT PRIVATE: {', '.join(bare)}. Do not call this result differentially private.")
     kept = [one for one in found if one.private]
     if kept:
         dearest = max(kept, key=lambda one: one.epsilon or 0.0)
         console.print(
-            f"Differential privacy for one row of {len(kept)} site{'s' * (len(kept) > 1)}: epsilon = "
+            f"Differential privacy for one row of {with_noun(len(kept), 'site')}: epsilon = "
             f"{dearest.epsilon:g}, delta = {dearest.delta:g} (mechanism {dearest.mechanism!r})."
         )
 
 
-def say_dropped(result: Result, say: Callable[[str], None]) -> None:
+def say_dropped(result: Result) -> None:
     """Say which sites did not take part, and what that means."""
     if not result.dropped:
         return
@@ -167,6 +198,6 @@ def say_dropped(result: Result, say: Callable[[str], None]) -> None:
         say(f"The graph is of {who}. It says nothing about the others.")
         return
     say(
-        f"The graph and the worst regret are of {who}. They say nothing "
-        "about the others: for these the graph may be worse than the worst regret shows."
+        f"The graph and the worst regret are of {who}. They say nothing about the others: for these the graph may be "
+        "worse than the worst regret shows."
     )

@@ -1,27 +1,37 @@
-"""What a run would ask of each site, and what it would cost; for `fedperi run --dry-run`."""
+"""The plan of a run: what it would ask of each site, and the price; for `fedperi run --dry-run`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from ...methods import IPERI, MPERI
+from ...phrases import with_noun
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ...tables import Schema, Table
+    from ...tables.checks.profile import Missing
     from ...tables.checks.report import CheckReport
 
 
 def show_prices(console: Console, tables: list[Table], method: IPERI, dry_run: bool) -> None:
-    """What a private run would cost every site, and what its ledger says; nothing is drawn."""
+    """Show the price of a private run; in a dry run also the state of each site's ledger. Nothing is drawn."""
+    from ...privacy.owner import owner_findings
+    from ...tables.reading import Reading
+
     assert method.privacy is not None
     console.print(
         f"Differential privacy, mechanism {method.privacy.mechanism!r}: epsilon = {method.privacy.epsilon:g}, "
         f"delta = {method.privacy.delta:g} for each site, for the whole run.",
         soft_wrap=True,
     )
-    _show_noticed(console, tables, method)
+    # A private run does not refuse odd rows, so the owners of the tables should know.
+    missing = Reading(missing=method.missing).private().missing
+    how: dict[str, Any] = {"schema": method.schema, "data": method.data, "missing": missing}
+    for table in tables:
+        for finding in owner_findings(table, method.privacy, **how):
+            console.print(str(finding), soft_wrap=True)
     if not dry_run:
         return
     from rich.table import Table as Grid
@@ -30,31 +40,13 @@ def show_prices(console: Console, tables: list[Table], method: IPERI, dry_run: b
     for heading in ("site", "price", "spent", "left", "ceiling"):
         grid.add_column(heading, justify="left" if heading == "site" else "right")
     for table in tables:
-        grid.add_row(table.name, *_price(table, method))
+        grid.add_row(table.name, *_price(table, method, missing))
     console.print(grid)
     console.print("Spent and left: epsilon before this run, at the ceiling's delta, as releases add up under zCDP.")
 
 
-def _show_noticed(console: Console, tables: list[Table], method: IPERI) -> None:
-    """Show oddities of the rows: a private run does not refuse them, so the owners of the tables should know."""
-    from ...privacy.owner import owner_findings
-
-    assert method.privacy is not None
-    how: dict[str, Any] = {"schema": method.schema, "data": method.data, "missing": _missing(method)}
-    for table in tables:
-        for finding in owner_findings(table, method.privacy, **how):
-            console.print(str(finding), markup=False, soft_wrap=True)
-
-
-def _missing(method: Any) -> Any:
-    """What a private run does with incomplete rows."""
-    from ...tables.reading import Reading
-
-    return Reading(missing=method.missing).private().missing
-
-
-def _price(table: Table, method: IPERI) -> tuple[str, ...]:
-    """The price of a run at one site, and its ledger before."""
+def _price(table: Table, method: IPERI, missing: Missing) -> tuple[str, ...]:
+    """Return the price of a run at one site, and the state of its ledger before."""
     from ...privacy import plan_release
     from ...privacy.release.site_release import Budget
 
@@ -63,7 +55,7 @@ def _price(table: Table, method: IPERI) -> tuple[str, ...]:
     price = f"at most {method.privacy.epsilon:g}"
     if method.privacy.mechanism == "statistics":
         plan = plan_release(table, method.privacy, schema=method.schema, data=method.data)
-        drawn = budget.holds(plan, _missing(method))
+        drawn = budget.holds(plan, missing)
         if not drawn:
             budget.ledger.check(plan.price)
         price = "0 (drawn before)" if drawn else f"{method.privacy.epsilon:g}"
@@ -72,7 +64,7 @@ def _price(table: Table, method: IPERI) -> tuple[str, ...]:
 
 
 def show_plan(console: Console, report: CheckReport, method: Any) -> None:
-    """What a run would ask of each site."""
+    """Show what a run would ask of each site."""
     console.print(f"{method!r}", soft_wrap=True)
     if isinstance(method, MPERI):
         _plan_of_statements(console, report.schema, method)
@@ -86,7 +78,7 @@ def show_plan(console: Console, report: CheckReport, method: Any) -> None:
 def said_columns(schema: Schema, data: str) -> int:
     """Count the columns of a site's statement, at most: a category gives one for every level but the first.
 
-    A number also gives its square, or more powers. A yes/no number gives none, which the schema does not show.
+    A number also gives its square, or more powers. A yes/no number gives no powers, but the schema does not show that.
 
     Examples
     --------
@@ -110,8 +102,8 @@ def _plan_of_statements(console: Console, schema: Schema, method: MPERI) -> None
     pairs = q * (q + 1) // 2
     console.print("Each site would make one statement:")
     console.print(
-        f"  its row count, {q} mean{'s' * (q > 1)}, and {pairs} variance{'s' * (pairs > 1)} and covariances of the "
-        f"columns and their squares: at most {1 + q + pairs} numbers",
+        f"  its row count, {with_noun(q, 'mean')}, and {with_noun(pairs, 'variance')} and covariances of the columns "
+        f"and their squares: at most {1 + q + pairs} numbers",
         soft_wrap=True,
     )
     console.print("No further question is asked, and no row leaves a site.")

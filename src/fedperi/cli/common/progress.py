@@ -1,4 +1,4 @@
-"""What is being read, on standard error, for a person at a terminal."""
+"""Show on standard error what is being read, to a person at a terminal."""
 
 from __future__ import annotations
 

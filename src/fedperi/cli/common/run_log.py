@@ -1,4 +1,4 @@
-"""The coordinator's log: every line that people see, with the time, also in a file that outlives the run."""
+"""The coordinator's log: lines with the time, shown to people and kept in a file."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ FORMS = ("text", "json")
 
 
 def now() -> str:
-    """The time, as logs and manifests write it."""
+    """Return the time, as logs and manifests write it."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
 class RunLog:
-    """Shows lines with the time, and adds them to a file.
+    """Show lines with the time, and add them to a file.
 
     Parameters
     ----------
     folder : Path
-        Where the file is kept, ``log.txt`` or ``log.jsonl``; made if need be, so that a place that cannot be written
-        to is noticed before anybody connects.
+        Where the file is kept, ``log.txt`` or ``log.jsonl``; created if necessary, so that a folder that cannot be
+        written is noticed before any site connects.
     form : {"text", "json"}
-        How lines are written, for people or for programs that collect logs.
+        Format of the lines, for people or for programs that collect logs.
     show : callable
         Gets each line.
     also : callable, optional
-        Gets each line, too, with the time, and as people read it.
+        Also gets each line, with the time, in the form for people.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class RunLog:
             raise InputError(f"cannot write to {str(folder)!r}: {error.strerror or error}") from None
 
     def __call__(self, line: str) -> None:
-        """Take a line."""
+        """Show a line, and add it to the file."""
         plain = " ".join(visible(line).split())
         written = self._written(plain)
         self._show(written)
@@ -68,7 +68,7 @@ class RunLog:
 
     @contextmanager
     def ending(self) -> Iterator[None]:
-        """Keep the reason why a run ends without a result; the command line shows it."""
+        """Keep the error that ends a run in the file; the command line shows it."""
         try:
             yield
         except InputError as error:
@@ -79,7 +79,7 @@ class RunLog:
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(written + "\n")
-        except OSError as error:  # a full disk must not end a run that is nearly done
+        except OSError as error:  # a full disk must not stop a run that is nearly done
             self._show(self._written(f"this log could not be written ({error.strerror or error})."))
 
     def _written(self, line: str) -> str:

@@ -11,7 +11,7 @@ from ...option_values import DATA, check_one_of
 def table_and_type(
     table: str | None, data: str | None, data_type: str | None, note: Callable[[str], None]
 ) -> dict[str, str]:
-    """Distinguish the table from the type of its columns: once they were given as --data and --data-type.
+    """Return the table and the type of its columns, also from their old options --data and --data-type.
 
     Examples
     --------

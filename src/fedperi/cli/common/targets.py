@@ -1,4 +1,4 @@
-"""Targets that a user declares: which columns a site is known to have set."""
+"""Targets that a user declares: columns that a site is known to have set by intervention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import InputError
 from .methods import BASELINES
-from .options import listed
+from .options import split_names
 
 
 def with_targets(sources: list[Any], given: Sequence[str], method: str) -> list[Any]:
@@ -43,6 +43,21 @@ def with_targets(sources: list[Any], given: Sequence[str], method: str) -> list[
     ]
 
 
+def own_targets(text: str | None, columns: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the columns that a site declares as its targets; None if it declares nothing.
+
+    Examples
+    --------
+    >>> own_targets("dose", ["age", "dose"])
+    ('dose',)
+    """
+    names = tuple(dict.fromkeys(split_names(text)))
+    unknown = next((name for name in names if name not in columns), None)
+    if unknown is not None:
+        raise InputError(f"--targets: there is no column {unknown!r}; there are {', '.join(map(repr, columns))}")
+    return None if text is None else names
+
+
 def _declared(given: Sequence[str]) -> dict[str, list[str]]:
     declared: dict[str, list[str]] = {}
     for entry in given:
@@ -53,5 +68,5 @@ def _declared(given: Sequence[str]) -> dict[str, list[str]]:
             )
         if site.strip() in declared:
             raise InputError(f"--targets names the site {site.strip()!r} twice; give all its columns at once")
-        declared[site.strip()] = listed(columns)
+        declared[site.strip()] = split_names(columns)
     return declared

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import typer
 from ...errors import InputError
 from .. import app
 from ..common import arguments as arg
-from ..common.say import say
+from ..common.say import confirm, say
 
 if TYPE_CHECKING:
     from ...privacy.store import Place
@@ -66,13 +65,16 @@ def _decide(name: str, code: str | None, store: str | None, decision: str, verb:
     if code is None:
         for line in _shown(item):
             say(line)
-        _confirm(question, item.request.command(verb, place.path.parent))
+        command = item.request.command(verb, place.path.parent)
+        # Without a terminal the code must be given, so that nothing else is approved by mistake.
+        no_terminal = f"there is no terminal to ask at: repeat the code, as in `{command}`"
+        confirm(f"{question} [y]es, [n]o: ", no_terminal=no_terminal, denied="nothing was decided")
     for line in _shown(decide(place, code or item.request.code, decision, _account())):
         say(line)
 
 
 def _chosen(name: str, code: str | None, store: str | None) -> tuple[Place, Item]:
-    """Find the one statement that is meant."""
+    """Find the one statement that the arguments name."""
     found = _found(store, name)
     if not found:
         raise InputError(
@@ -86,14 +88,6 @@ def _chosen(name: str, code: str | None, store: str | None) -> tuple[Place, Item
             f"statements of {len(fitting)} tables of site {name!r} were requested: add the code of one of them, {codes}"
         )
     return (fitting or found)[0]  # a code that fits nothing is refused where the decision is entered
-
-
-def _confirm(question: str, command: str) -> None:
-    """Ask at a terminal; without one, the code must be given, so that nothing else is approved by mistake."""
-    if not sys.stdin.isatty():
-        raise InputError(f"there is no terminal to ask at: repeat the code, as in `{command}`")
-    if input(f"{question} [y]es, [n]o: ").strip().lower() not in ("y", "yes"):
-        raise InputError("nothing was decided")
 
 
 def _found(store: str | None, name: str | None) -> list[tuple[Place, Item]]:

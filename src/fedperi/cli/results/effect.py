@@ -1,4 +1,4 @@
-"""`fedperi effect`: the effect of a cause at each site and pooled over sites, from the results of a run."""
+"""`fedperi effect`: estimate effects at each site and pooled over sites, from the results of a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def effect(
 
 
 def _listed(found: Effects, cause: str | None, effect: str | None) -> list[Effect]:
-    """Pooled effects: those of one cause, those on one effect, or those of all arrows."""
+    """Return pooled effects: those of one cause, those on one effect, or those of all arrows."""
     for name in (cause, effect):
         if name is not None:
             found.index(name)
@@ -92,19 +92,13 @@ def _sites(rows: Sequence[Effect]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for one in rows:
         direct = "-" if one.direct is None else number(one.direct.value)
-        level = (Text(_level(one)),) if levels else ()
+        named = ((one.cause, one.cause_level), (one.effect, one.effect_level))
+        level = (Text(", ".join(_with_level(*pair) for pair in named if pair[1])),) if levels else ()
         cells = (number(one.total.value), interval(one.total), direct, interval(one.direct))
         style = "bold" if one.pooled else ""
         place = "Pooled" if one.pooled else f"{one.site}{' *' * bool(one.note)}"
         table.add_row(Text(place), *level, *cells, style=style)
     return table
-
-
-def _level(one: Effect) -> str:
-    parts = [
-        f"{name} = {level}" for name, level in ((one.cause, one.cause_level), (one.effect, one.effect_level)) if level
-    ]
-    return ", ".join(parts)
 
 
 def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect: str | None) -> None:
@@ -132,8 +126,8 @@ def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect
         direct = "-" if one.direct is None else number(one.direct.value)
         share = one.total.share
         table.add_row(
-            Text(_named(one.cause, one.cause_level)),
-            Text(_named(one.effect, one.effect_level)),
+            Text(_with_level(one.cause, one.cause_level)),
+            Text(_with_level(one.effect, one.effect_level)),
             number(round(one.probability, 2)),
             number(one.total.value),
             interval(one.total),
@@ -145,12 +139,12 @@ def _say_all(console: Console, rows: Sequence[Effect], cause: str | None, effect
     console.print(f"\nEffects pooled over sites, per unit of the cause. Arrow: its probability. {IF_RIGHT}")
 
 
-def _named(name: str, level: str) -> str:
+def _with_level(name: str, level: str) -> str:
     return f"{name} = {level}" if level else name
 
 
 def _plain(one: Effect) -> dict[str, Any]:
-    """One effect as JSON takes it: what is not known is null."""
+    """Return an effect for JSON, with null for what is not known."""
     record: dict[str, Any] = one._asdict()
     record["probability"] = _or_null(one.probability)
     for kind in ("direct", "total"):

@@ -1,4 +1,4 @@
-"""`fedperi explain`: everything that a result says about two variables, in words."""
+"""`fedperi explain`: say in words everything that a result contains about two variables."""
 
 from __future__ import annotations
 

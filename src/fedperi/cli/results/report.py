@@ -1,4 +1,4 @@
-"""`fedperi report`: the report of a run again, from its result.json."""
+"""`fedperi report`: write the report of a run again, from its result.json."""
 
 from __future__ import annotations
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...errors import InputError
+from ...phrases import with_noun
 from .. import app
 from ..common import arguments as arg
-from ..common.options import listed
-from ..common.say import say
+from ..common.options import new_schema, split_names
+from ..common.say import confirm, say
 
 if TYPE_CHECKING:
     from ...coordinator.proposals import Proposal
@@ -39,8 +39,8 @@ def merge_command(
     from ...coordinator.proposals import merge
     from ...strict import write_json
 
-    target = None if out is None else _new(out)
-    merged = merge([_proposal(text) for text in files], listed(leave_out))
+    target = None if out is None else new_schema(out, "--out")
+    merged = merge([_proposal(text) for text in files], split_names(leave_out))
     if as_json:
         columns = {column.name: column.kind for column in merged.schema.columns}
         outcome = {"agreed": columns, "conflicts": merged.conflicts, "remarks": merged.remarks}
@@ -48,8 +48,8 @@ def merge_command(
     else:
         _show("Settled by a rule; check that this is right", merged.remarks)
         _show("The sites must settle first", merged.conflicts)
-        agreed, open_ones = len(merged.schema.columns), len(merged.conflicts)
-        say(f"{agreed} column{'s' * (agreed != 1)} agreed on, {open_ones} conflict{'s' * (open_ones != 1)}.")
+        conflicts = with_noun(len(merged.conflicts), "conflict")
+        say(f"{with_noun(len(merged.schema.columns), 'column')} agreed on, {conflicts}.")
     if merged.conflicts:
         if target is not None:
             raise InputError(f"{out!r} was not written: there are conflicts")
@@ -71,19 +71,20 @@ def accept_command(
     from ...coordinator.proposals import accepted
     from ...tables.schema import Schema
 
-    target = _new(out)
+    target = new_schema(out, "--out")
     made, changes = accepted(Schema.from_file(own), _only_columns(agreed))
     _show("What changes at this site", changes)
     if not changes:
         say("Nothing changes at this site.")
     if not yes:
-        _ask()
+        no_terminal = "there is no terminal for a question: look at the changes, and repeat the command with --yes"
+        confirm("Accept it? [y]es, [n]o: ", no_terminal=no_terminal, denied="nothing was written")
     made.to_file(target)
     say(f"Wrote {out}. Check it with `fedperi check TABLE --schema {out}`, then start the site with --schema {out}.")
 
 
 def _only_columns(agreed: str) -> Schema:
-    """Read an agreed schema; it says what columns are, and may not say what is done to a site's cells."""
+    """Read an agreed schema; refuse one that also says how a site prepares its cells."""
     from ...tables.schema import Schema
 
     read = Schema.from_file(agreed)
@@ -94,13 +95,6 @@ def _only_columns(agreed: str) -> Schema:
             "says what the columns are; how a site prepares its cells belongs in the site's own file"
         )
     return read
-
-
-def _ask() -> None:
-    if not sys.stdin.isatty():
-        raise InputError("there is no terminal for a question: look at the changes, and repeat the command with --yes")
-    if input("Accept it? [y]es, [n]o: ").strip().lower() not in ("y", "yes"):
-        raise InputError("nothing was written")
 
 
 def _proposal(text: str) -> Proposal:
@@ -115,17 +109,6 @@ def _proposal(text: str) -> Proposal:
     return Proposal(site, Schema.from_file(file))
 
 
-def _new(name: str) -> Path:
-    from ...tables.schema_file import checked_path
-
-    target = checked_path(name)
-    if target.exists():
-        raise InputError(f"--out: {name!r} already exists; remove it, or choose another name")
-    return target
-
-
-def _show(title: str, lines: Iterable[str]) -> None:
-    for at, line in enumerate(lines):
-        if at == 0:
-            say(f"{title}:")
-        say(f"  {line}")
+def _show(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        say("\n  ".join((f"{title}:", *lines)))

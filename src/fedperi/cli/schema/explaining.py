@@ -1,4 +1,4 @@
-"""What `fedperi coordinate` does if sites do not agree: list all conflicts, and write a proposal to accept."""
+"""List all conflicts between sites in `fedperi coordinate`, and propose a schema that they can accept."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from ...coordinator.agreement import Disagreement
 
 FILE = "proposal.toml"
-"""File beside the results."""
+"""Name of the file with the proposal."""
 
 
 @contextmanager
 def explaining(place: Path, note: Callable[[str], None]) -> Iterator[None]:
-    """List all conflicts between sites before the run ends, not only the first; write a schema that they could accept.
+    """If sites disagree, list all conflicts before the run ends, not only the first; propose a schema if there is one.
 
     Parameters
     ----------
@@ -28,10 +28,12 @@ def explaining(place: Path, note: Callable[[str], None]) -> Iterator[None]:
     except Disagreement as error:
         from ...coordinator.proposals import announced, merge
 
-        merged = merge(announced(error.cards)) if len({card.site for card in error.cards}) > 1 else None
-        for line in () if merged is None else (*merged.conflicts, *merged.remarks):
+        if len({card.site for card in error.cards}) == 1:
+            raise
+        merged = merge(announced(error.cards))
+        for line in (*merged.conflicts, *merged.remarks):
             note(line)
-        if merged is not None and merged.remarks and not merged.conflicts:
+        if merged.remarks and not merged.conflicts:
             merged.schema.to_file(place / FILE)
             note(
                 f"a schema that would fit all is in {str(place / FILE)!r}: send it to the sites; each owner looks at "

@@ -1,4 +1,4 @@
-"""Serves the status of a running site or coordinator at an address of this machine (`--status-port`)."""
+"""Serve the status of a running site or coordinator at an address of this machine (`--status-port`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ StatusHost = Annotated[
 
 @contextmanager
 def showing_site(work: SiteWork, port: int | None, host: str, note: Callable[[str], None]) -> Iterator[None]:
-    """Show a site while the block runs; nothing without a port."""
+    """Serve the pages of a site while the block runs; without a port, do nothing."""
     from ...report.status.metrics import TYPE, site_metrics, write_metrics
     from ...report.status.page import render_status
     from ...report.status.views import site_page
@@ -58,13 +58,13 @@ def showing_site(work: SiteWork, port: int | None, host: str, note: Callable[[st
         "/healthz": health,
         "/metrics": lambda: Answer(write_metrics(site_metrics(site_status(work))), TYPE),
     }
-    with _shown(pages, port, host, note):
+    with _serving(pages, port, host, note):
         yield
 
 
 @contextmanager
 def showing_run(tally: RunTally, port: int | None, host: str, out: Path, note: Callable[[str], None]) -> Iterator[None]:
-    """Show a coordinator's run while the block runs; nothing without a port."""
+    """Serve the pages of a coordinator's run while the block runs; without a port, do nothing."""
     from ...report.status.metrics import TYPE, run_metrics, write_metrics
     from ...report.status.page import render_status
     from ...report.status.views import run_page
@@ -94,7 +94,7 @@ def showing_run(tally: RunTally, port: int | None, host: str, out: Path, note: C
         "/metrics": lambda: Answer(write_metrics(run_metrics(tally.status())), TYPE),
         "/report.html": report,
     }
-    with _shown(pages, port, host, note):
+    with _serving(pages, port, host, note):
         yield
 
 
@@ -107,7 +107,7 @@ def _health(fine: bool, contact: float | None, facts: Mapping[str, Any]) -> Answ
 
 
 @contextmanager
-def _shown(
+def _serving(
     pages: Mapping[str, Callable[[], Answer]], port: int | None, host: str, note: Callable[[str], None]
 ) -> Iterator[None]:
     from ...transports.status import check_host, is_local, status_server
@@ -127,18 +127,15 @@ def _shown(
 
 
 def finished(tally: RunTally, result: Result) -> None:
-    """Put the result on the page."""
+    """Show the result on the status page."""
     from ...coordinator.tally import DONE
-    from ...methods.tables import edge_rows
-    from ...report.grades import grade_words
+    from ..common.outcome import edges_in_words
 
-    resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     rows = []
-    for row in edge_rows(result, effects=False):
+    for row, direction in edges_in_words(result):
         edge = f"{row.a} {'→' if row.directed else '—'} {row.b}"
         probability = "" if row.probability is None else f"{row.probability:.2f}"
-        direction = grade_words(resting.get(frozenset((row.a, row.b))), len(result.sites)) if result.groups else ""
-        rows.append((edge, row.how_sure or "", probability, direction))
+        rows.append((edge, row.how_sure or "", probability, direction if result.groups else ""))
     tally.edges, tally.phase = tuple(rows), DONE
 
 

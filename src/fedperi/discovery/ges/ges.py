@@ -55,10 +55,6 @@ def ges_fit(
     phases : iterable of {"forward", "backward", "turning"}
         Which phases to run, in this order.
 
-    Returns
-    -------
-    GESResult
-
     Examples
     --------
     >>> import numpy as np
@@ -81,7 +77,8 @@ def ges_fit(
         graph, made = _climb(graph, cache, PHASES[phase])
         moves += made
     pdag = PDAG._known_acyclic(bits.matrix([i | u for i, u in zip(graph.parents, graph.lines, strict=True)]).T, names)
-    return GESResult(pdag, _total(graph, cache), moves, len(cache))
+    dag, _ = extend(graph.parents, graph.lines)
+    return GESResult(pdag, cache.total(dag), moves, len(cache))
 
 
 def _climb(graph: Essential, cache: ScoreCache, phase: Phase) -> tuple[Essential, int]:
@@ -160,8 +157,3 @@ PHASES = {
     "backward": Phase(_gainful(deletes), lambda g, y: g.lines[y]),
     "turning": Phase(_gainful(turns), lambda g, y: g.lines[y] | g.children[y]),  # turning y -> x looks at x's parents
 }
-
-
-def _total(graph: Essential, cache: ScoreCache) -> float:
-    parents, _ = extend(graph.parents, graph.lines)
-    return cache.total(parents)

@@ -25,7 +25,7 @@ class Essential(NamedTuple):
     adjacent: tuple[int, ...]
 
     def around(self, node: int) -> tuple[int, int, int]:
-        """All edges of a node."""
+        """Return all edges of a node."""
         return self.parents[node], self.children[node], self.lines[node]
 
 
@@ -133,9 +133,8 @@ def below(g: Essential) -> list[int]:
 
 
 def _closed(g: Essential, out: list[int], nodes: int) -> int:
-    """Some nodes, their undirected components, and all nodes below."""
-    seen = nodes
-    front = nodes
+    """Return some nodes, their undirected components, and all nodes below."""
+    seen = front = nodes
     while front:
         front = bits.union(g.lines, front) & ~seen
         seen |= front

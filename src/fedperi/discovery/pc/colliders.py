@@ -68,7 +68,7 @@ def orient(test: IndependenceTest, skeleton: Skeleton, alpha: float, limit: int)
 
 
 def _votes(p_values: NDArray[np.float64], found: NDArray[np.bool_], alpha: float) -> list[int]:
-    """Log ratios of the p-values without and with the middle node, in steps of RESOLUTION.
+    """Return log ratios of the p-values without and with the middle node, in steps of RESOLUTION.
 
     P-values below alpha are raised to alpha: they mean dependent, and very small ones show how strong other paths
     between the ends are, not whether this triple is a collider. On 69 tables of 30 to 100 variables the mean SHD was

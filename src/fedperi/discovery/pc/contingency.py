@@ -64,7 +64,7 @@ def strata(rows: Rows, given: Indices) -> tuple[Indices, int]:
 def statistics(
     rows: Rows, x: Indices, y: Indices, given: Indices, kind: Literal["g2", "chi2"]
 ) -> tuple[Floats, NDArray[np.int_]]:
-    """Test statistics of x against y within the strata of `given`, and their degrees of freedom.
+    """Return test statistics of x against y within the strata of `given`, and their degrees of freedom.
 
     A stratum in which x takes r levels and y takes c levels adds (r - 1)(c - 1) degrees of freedom: levels that do not
     occur there are not counted.

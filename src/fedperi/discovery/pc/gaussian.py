@@ -98,7 +98,7 @@ def partial_correlations(matrix: Floats, x: Indices, y: Indices, given: Indices)
 
 
 def log_wilks(matrix: Floats, x: Indices, y: Indices, given: Indices) -> tuple[Floats, Floats]:
-    """Logarithm of Wilks' lambda of block x against block y given a block, for many tests of one shape.
+    """Return the logarithm of Wilks' lambda of block x against block y given a block, for many tests of one shape.
 
     Lambda is det(xy | z) / (det(x | z) det(y | z)) = det(y | x, z) / det(y | z).
 

@@ -16,7 +16,7 @@ Nodes = tuple[int, int, int]
 
 
 def peel(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
-    """Build an order from its end: choose the node that contradicts the least evidence as a sink, again and again.
+    """Build an order from its end: repeatedly choose the node that contradicts the least evidence as a sink.
 
     If some order agrees with all votes, so does this one (Dor and Tarsi, 1992: any possible sink may be chosen).
 
@@ -26,10 +26,6 @@ def peel(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[int]:
     votes : sequence of int
     p : int
         Number of nodes.
-
-    Returns
-    -------
-    list of int
 
     Examples
     --------
@@ -86,10 +82,6 @@ def best_order(triples: Sequence[Nodes], votes: Sequence[int], p: int) -> list[i
     p : int
         Number of nodes.
 
-    Returns
-    -------
-    list of int
-
     Examples
     --------
     >>> best_order([(0, 1, 2), (1, 2, 3)], [3, 7], 4)  # both cannot be colliders: the stronger one is
@@ -143,7 +135,7 @@ class _Around(NamedTuple):
         self.votes[z, x][y] = self.votes[z, y][x] = vote
 
     def gain(self, node: int, other: int, place: list[int]) -> int:
-        """Gain of the order if a node just before this neighbour moves behind it."""
+        """Return the gain of the order if a node just before this neighbour moves behind it."""
         here = place[other]
         into_node = sum(vote for end, vote in self.votes[node, other].items() if place[end] < here)
         into_other = sum(vote for end, vote in self.votes[other, node].items() if place[end] < here)

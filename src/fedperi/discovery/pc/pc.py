@@ -56,10 +56,6 @@ def pc_fit(test: IndependenceTest, alpha: float = 0.01, max_depth: int | None = 
     max_depth : int, optional
         Size of the largest conditioning set. If not given, as large as neighbourhoods and the number of rows allow.
 
-    Returns
-    -------
-    PCResult
-
     Examples
     --------
     >>> import fedperi as fp

@@ -58,10 +58,6 @@ def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int) -> Skele
     max_depth : int
         The largest size of a set.
 
-    Returns
-    -------
-    Skeleton
-
     Examples
     --------
     >>> import fedperi as fp
@@ -90,11 +86,6 @@ def find_skeleton(test: IndependenceTest, alpha: float, max_depth: int) -> Skele
 
 def batches(adjacent: NDArray[np.bool_], depth: int) -> Iterator[tuple[Indices, ...]]:
     """Yield, in arrays of bounded size, every edge x < y with every set of `depth` neighbours of x or of y, each once.
-
-    Parameters
-    ----------
-    adjacent : ndarray of bool, shape (p, p)
-    depth : int
 
     Yields
     ------

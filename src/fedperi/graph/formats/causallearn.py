@@ -22,10 +22,6 @@ _TAIL, _ARROW, _CIRCLE = -1, 1, 2
 def to_causallearn(graph: PDAG) -> NDArray[np.int_]:
     """Return the matrix of end marks, as in causal-learn's ``GeneralGraph.graph``.
 
-    Parameters
-    ----------
-    graph : PDAG
-
     Returns
     -------
     ndarray of int, shape (p, p)
@@ -53,10 +49,6 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PDAG:
         The variables in the order of the rows. If not given, the names of the nodes of a causal-learn graph, and
         ``X0``, ``X1``, ... for a matrix.
 
-    Returns
-    -------
-    PDAG
-
     Examples
     --------
     >>> from fedperi.graph.formats import from_causallearn
@@ -64,13 +56,9 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PDAG:
     PDAG('A -> B, B -- C', names=['A', 'B', 'C'])
     """
     # Known by a method, not by an attribute: a table may well have a column named G or graph.
-    general = graph.G if hasattr(getattr(graph, "G", None), "get_nodes") else graph
-    is_object = hasattr(general, "get_nodes")
-    if names is None and is_object:
-        names = [node.get_name() for node in general.get_nodes()]
-    labels = None if names is None else checked_name_list(names, "causal-learn")
+    matrix, labels = matrix_and_names(graph.G if hasattr(getattr(graph, "G", None), "get_nodes") else graph, names)
     try:
-        marks = _checked_marks(general.graph if is_object else general)
+        marks = _checked_marks(matrix)
         variables = checked_names(labels, len(marks))
         _check_pairs(marks, variables)
         from ..pdag import PDAG
@@ -79,6 +67,14 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PDAG:
         return PDAG(marks == _TAIL, variables)
     except InputError as problem:
         raise InputError(f"causal-learn: {problem}") from None
+
+
+def matrix_and_names(graph: Any, names: Iterable[str] | None) -> tuple[Any, list[Any] | None]:
+    """Return the matrix of end marks of a causal-learn graph, or a matrix as it is; and the names, given or its own."""
+    is_object = hasattr(graph, "get_nodes")
+    if names is None and is_object:
+        names = [node.get_name() for node in graph.get_nodes()]
+    return graph.graph if is_object else graph, None if names is None else checked_name_list(names, "causal-learn")
 
 
 def _checked_marks(matrix: Any) -> NDArray[np.int_]:

@@ -66,10 +66,6 @@ def from_dagitty(text: str) -> PDAG:
         ``dag { ... }`` or ``pdag { ... }``. Positions, roles such as ``[exposure]`` and other attributes are ignored.
         Bidirected edges and those of ancestral graphs are an error.
 
-    Returns
-    -------
-    PDAG
-
     Examples
     --------
     >>> from fedperi.graph.formats import from_dagitty

@@ -19,10 +19,6 @@ _ARROWHEADS = ("normal", "vee", "open", "empty")
 def to_dot(graph: PDAG) -> str:
     r"""Write a graph for Graphviz: a digraph, its undirected edges drawn without arrowheads.
 
-    Parameters
-    ----------
-    graph : PDAG
-
     Returns
     -------
     str
@@ -58,10 +54,6 @@ def from_dot(text: str) -> PDAG:
         ``a -> b`` is an arrow and ``a -- b`` an undirected edge, in a digraph as in a graph. The attributes ``dir``,
         ``arrowhead`` and ``arrowtail`` count, also when set by ``edge [...]``: ``dir=none`` is an undirected edge.
         All others, labels included, are ignored. Ports and HTML names are not read.
-
-    Returns
-    -------
-    PDAG
 
     Examples
     --------

@@ -19,7 +19,7 @@ _BLANK = r"\s+|//[^\n]*|/\*.*?\*/|(?<![^\s;{}])\#[^\n]*"
 
 @dataclass(frozen=True)
 class GraphLanguage:
-    """Where the two languages differ."""
+    """The differences between the two languages."""
 
     title: str
     kinds: tuple[str, ...]  # the words a text can start with
@@ -27,9 +27,8 @@ class GraphLanguage:
     operators: tuple[str, ...]  # longest first
     string: str  # pattern of a quoted name
     unquote: Callable[[str], str]
-    meaning: Callable[
-        [str, Mapping[str, str]], str
-    ]  # of an operator and the edge's attributes: -> or <- or -- or other
+    # From an operator and the edge's attributes to the edge: ->, <-, -- or another.
+    meaning: Callable[[str, Mapping[str, str]], str]
 
 
 class Statements(NamedTuple):

@@ -90,10 +90,6 @@ def from_gml(text: str) -> PDAG:
         With ``directed 1``, two opposite edges are an undirected one; without, every edge is undirected. Other keys
         are ignored.
 
-    Returns
-    -------
-    PDAG
-
     Examples
     --------
     >>> from fedperi.graph.formats import from_gml

@@ -20,10 +20,6 @@ _KEYS = ("format", "version", "names", "directed", "undirected")
 def to_json(graph: PDAG) -> str:
     """Write a graph as JSON, names and edges in the order of the variables; all characters are ASCII.
 
-    Parameters
-    ----------
-    graph : PDAG
-
     Returns
     -------
     str
@@ -50,14 +46,6 @@ def to_json(graph: PDAG) -> str:
 
 def from_json(text: str) -> PDAG:
     """Read what `to_json` writes.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    PDAG
 
     Examples
     --------

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 def to_networkx(graph: PDAG) -> nx.DiGraph:
     """Return a ``networkx.DiGraph`` with every variable as a node, in order.
 
-    Parameters
-    ----------
-    graph : PDAG
-
     Returns
     -------
     networkx.DiGraph
@@ -55,10 +51,6 @@ def from_networkx(graph: nx.Graph) -> PDAG:
     graph : networkx.DiGraph or networkx.Graph
         Nodes must be strings. In a directed graph two opposite arcs are an undirected edge; in an undirected graph
         every edge is one.
-
-    Returns
-    -------
-    PDAG
 
     Examples
     --------

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ..ancestral.pag import ARROW, CIRCLE, PAG, SYMBOLS, TAIL, Triple
-from .build import checked_name_list, checked_text
+from .build import checked_text
+from .causallearn import matrix_and_names
 from .dot import quoted
 from .tables import as_field
 
@@ -45,11 +46,8 @@ def from_causallearn(graph: Any, names: Iterable[str] | None = None) -> PAG:
     >>> from_causallearn([[0, 2], [1, 0]], names=["A", "B"])
     PAG('A o-> B', names=['A', 'B'])
     """
-    is_object = hasattr(graph, "get_nodes")
-    if names is None and is_object:
-        names = [node.get_name() for node in graph.get_nodes()]
-    labels = None if names is None else checked_name_list(names, "causal-learn")
-    raw = np.asarray(graph.graph if is_object else graph)
+    matrix, labels = matrix_and_names(graph, names)
+    raw = np.asarray(matrix)
     marks = np.zeros(raw.shape, dtype=np.int8)
     for mark, code in _CODES.items():
         marks[raw == code] = mark

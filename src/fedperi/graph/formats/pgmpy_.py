@@ -32,14 +32,6 @@ def to_pgmpy(graph: PDAG) -> EdgeLists:
 
     Lists of edges cannot hold isolated variables: add those with pgmpy's ``add_nodes_from(graph.names)``.
 
-    Parameters
-    ----------
-    graph : PDAG
-
-    Returns
-    -------
-    EdgeLists
-
     Examples
     --------
     >>> import fedperi as fp
@@ -65,10 +57,6 @@ def from_pgmpy(
         Edges without a direction.
     names : iterable of str, optional
         All variables in order, isolated ones included. If not given, the names in order of appearance.
-
-    Returns
-    -------
-    PDAG
 
     Examples
     --------

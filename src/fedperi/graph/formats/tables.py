@@ -28,14 +28,6 @@ def to_csv(graph: PDAG) -> str:
     alone. A name that a spreadsheet could take for a formula has a single quote before it, as spreadsheets write text;
     `from_csv` takes it off.
 
-    Parameters
-    ----------
-    graph : PDAG
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import fedperi as fp
@@ -63,10 +55,6 @@ def from_csv(text: str) -> PDAG:
     text : str
         Rows of type ``->`` (arrow), ``--`` (undirected edge) or ``node`` (a variable, ``to`` empty; needed only for
         isolated variables and to fix the order).
-
-    Returns
-    -------
-    PDAG
 
     Examples
     --------

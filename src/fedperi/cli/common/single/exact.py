@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....errors import InputError
-from ..options import listed
-from ..say import say
+from ....strict import write_json
+from ..say import confirm, say
+from ..statements import exact_values, explained
+from ..targets import own_targets
 
 if TYPE_CHECKING:
     from ....tables.summary.summary import Summary
@@ -20,19 +21,7 @@ def release_exactly(
 ) -> None:
     """Summarise a table exactly, check it for disclosure, show what it reveals, ask, and write it.
 
-    Parameters
-    ----------
-    file : str
-        The table.
-    out : path, optional
-        Where to write.
-    key : private key, optional
-        Signs the file.
-    options : dict
-        Those of the command: schema, data, missing, name, targets.
-    yes : bool
-        Whether the owner has confirmed on the command line.
-    dry_run, as_json : bool
+    Of the options of the command, `schema`, `data`, `missing`, `name` and `targets` are used. A key signs the file.
     """
     from ....privacy.exact.file import sign_summary
     from ....privacy.exact.reveals import sections
@@ -41,25 +30,32 @@ def release_exactly(
     summary = _summary(file, options)
     if key is not None:
         summary = sign_summary(summary, key)
-    if as_json:
-        if not (yes or dry_run):
-            raise InputError(
-                "with --json there is no question: add --yes to confirm that exact statistics may be written"
-            )
-    else:
-        for section in sections(summary):
+    if as_json and not (yes or dry_run):
+        raise InputError("with --json there is no question: add --yes to confirm that exact statistics may be written")
+    revealed = sections(summary)
+    if not as_json:
+        for section in revealed:
             say(section.heading)
             for paragraph in section.paragraphs:
                 say(f"  {paragraph}")
-    if dry_run:
+    if not dry_run:
+        if out is None:
+            raise InputError("give the file to write: --out h1.fedperi (or --dry-run to see what it reveals)")
+        if not yes:
+            confirm(
+                f"Write exact statistics of {summary.n:g} rows? Type 'exact' to confirm: ",
+                no_terminal="exact statistics are written only after a person confirms: add --yes, or use a terminal",
+                denied="not confirmed; nothing was written",
+                yes=("exact",),
+            )
+        save_statement(summary, out)
+    if as_json:
+        values = exact_values(None if out is None else str(out), summary)
+        say(write_json({**values, "written": not dry_run, "explanation": explained(revealed)}, indent=2))
+    elif dry_run:
         say("Nothing was written: this was a dry run.")
-        return
-    if out is None:
-        raise InputError("give the file to write: --out h1.fedperi (or --dry-run to see what it reveals)")
-    if not yes:
-        _confirm(summary)
-    save_statement(summary, out)
-    say(f"Wrote {str(out)!r}: exact statistics, NOT PRIVATE.")
+    else:
+        say(f"Wrote {str(out)!r}: exact statistics, NOT PRIVATE.")
 
 
 def _summary(file: str, options: dict[str, Any]) -> Summary:
@@ -68,25 +64,6 @@ def _summary(file: str, options: dict[str, Any]) -> Summary:
     from ....tables.table import open_table
 
     table = open_table(file, options["name"])
-    targets = None if options["targets"] is None else tuple(dict.fromkeys(listed(options["targets"])))
-    for target in targets or ():
-        if target not in table.columns:
-            raise InputError(
-                f"--targets: there is no column {target!r}; there are {', '.join(map(repr, table.columns))}"
-            )
+    targets = own_targets(options["targets"], table.columns)
     schema = as_schema(options["schema"])
     return replace(exact_summary(table, schema, options["data"], options["missing"], targets), targets=targets)
-
-
-def _confirm(summary: Summary) -> None:
-    """Ask the person at the terminal; no answer is a no."""
-    if not sys.stdin.isatty():
-        raise InputError(
-            "exact statistics are written only after a person has confirmed it: add --yes, or use a terminal"
-        )
-    try:
-        answer = input(f"Write exact statistics of {summary.n:g} rows? Type 'exact' to confirm: ").strip()
-    except EOFError:
-        answer = ""
-    if answer != "exact":
-        raise InputError("not confirmed; nothing was written")

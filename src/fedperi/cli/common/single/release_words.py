@@ -1,13 +1,15 @@
-"""What `fedperi release` did, or would do, in words on a terminal."""
+"""The outcome or the plan of `fedperi release`, in words on a terminal."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ....phrases import with_noun
+
 
 def release_lines(made: dict[str, Any]) -> list[str]:
     """Say what was written, its price, and what only the site should know."""
-    file, secret, ledger = made["file"], made["for_the_site_only"], made["ledger"]
+    file, secret = made["file"], made["for_the_site_only"]
     lines = [
         f"Wrote {file}: noisy statistics of site {made['site']!r}."
         if made["written"]
@@ -17,7 +19,7 @@ def release_lines(made: dict[str, Any]) -> list[str]:
         lines.append("It is the same release as before, at no new price.")
     else:
         lines.append(f"Price: epsilon = {made['epsilon']:g}, delta = {made['delta']:g}, paid once.")
-    lines += _ledger_lines(ledger)
+    lines += _ledger_lines(made["ledger"])
     if secret is not None:
         share = 100 * secret["clipped"] / max(1, secret["rows"])
         undone = " Most are, by design, and the effect is corrected for." if secret["clipping_is_undone"] else ""
@@ -56,9 +58,9 @@ def plan_lines(plan: dict[str, Any]) -> list[str]:
 
 
 def _ledger_lines(ledger: dict[str, Any]) -> list[str]:
-    count, ceiling = len(ledger["releases"]), ledger["ceiling"]
+    ceiling = ledger["ceiling"]
     return [
-        f"Ledger: {count} release{'s' * (count != 1)}, together epsilon = {ledger['spent']:.4g} at "
+        f"Ledger: {with_noun(len(ledger['releases']), 'release')}, together epsilon = {ledger['spent']:.4g} at "
         f"delta = {ceiling['delta']:g}.",
         f"Ceiling: {ceiling['epsilon']:g}; remaining: {ledger['remaining']:.4g}.",
     ]

@@ -1,4 +1,4 @@
-"""What `fedperi release` does once its options are clear: look at the price, or draw, sign and write."""
+"""The work of `fedperi release` once its options are clear: show the price, or draw, sign and write."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ....errors import InputError
 
@@ -15,35 +15,31 @@ if TYPE_CHECKING:
 
     from ....privacy.ledger import Ledger
     from ....privacy.options import Privacy
-    from ....privacy.release.draw import TrueCounts
     from ....privacy.release.release import Plan, Release
-    from ....tables.checks.profile import Missing
-    from ....tables.embedding import Data
     from ....tables.table import Table
 
 
-def released(
+def make_release(
     table: Table,
     privacy: Privacy,
-    schema: str | None,
-    data: str,
-    missing: str,
+    how: dict[str, Any],
     targets: tuple[str, ...] | None,
     out: Path,
     key: EllipticCurvePrivateKey | None,
 ) -> dict[str, Any]:
-    """Make the release, or take the one that was made before, sign it if there is a key, and write it."""
+    """Make the release, or take the one that was made before, sign it if there is a key, and write it.
+
+    `how` has the options `schema`, `data` and `missing`.
+    """
     from ....privacy.release.file import save_release, sign_release
     from ....privacy.release.release import undoes_clipping
     from ....privacy.release.site_release import prepare_release
 
-    pending = prepare_release(
-        table, privacy, schema=schema, data=cast("Data", data), missing=cast("Missing", missing), targets=targets
-    )
+    pending = prepare_release(table, privacy, targets=targets, **how)
     known = pending.kept
     if out.exists() and not known:
         raise InputError(f"--out {str(out)!r} holds another release; choose another name. Nothing was drawn or paid")
-    noticed = [] if pending.kept else _noticed(table, privacy, schema, data, missing)
+    noticed = [] if known else _noticed(table, privacy, how)
     with _interrupts_delayed():
         release, true_counts = pending.draw()
     if true_counts is None and not known:
@@ -58,6 +54,12 @@ def released(
         _check_same(release, out)
     else:
         save_release(release, out)
+    secret = true_counts and {
+        "rows": true_counts.rows,
+        "clipped": true_counts.clipped,
+        "clipping_is_undone": undoes_clipping(release.schema, release.data),
+        "findings": noticed,
+    }
     return {
         "file": str(out),
         "site": release.site,
@@ -69,9 +71,7 @@ def released(
         "kept": true_counts is None,
         "written": not there,
         "ledger": release.ledger,
-        "for_the_site_only": None
-        if true_counts is None
-        else _secrets(true_counts, undoes_clipping(release.schema, release.data)) | {"findings": noticed},
+        "for_the_site_only": secret,
     }
 
 
@@ -98,16 +98,11 @@ def _check_same(release: Release, out: Path) -> None:
         )
 
 
-def _noticed(table: Table, privacy: Privacy, schema: str | None, data: str, missing: str) -> list[str]:
+def _noticed(table: Table, privacy: Privacy, how: dict[str, Any]) -> list[str]:
     """List what is odd in the rows, for the owner only, since none of it stops a release."""
     from ....privacy.owner import owner_findings
 
-    how: dict[str, Any] = {"schema": schema, "data": data, "missing": missing}
     return [str(finding) for finding in owner_findings(table, privacy, **how)]
-
-
-def _secrets(true_counts: TrueCounts, undone: bool) -> dict[str, Any]:
-    return {"rows": true_counts.rows, "clipped": true_counts.clipped, "clipping_is_undone": undone}
 
 
 @contextlib.contextmanager
@@ -123,14 +118,14 @@ def _interrupts_delayed() -> Iterator[None]:
         before(signal.SIGINT, None)
 
 
-def planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing, schema: str | None) -> dict[str, Any]:
+def look_at_price(table: Table, privacy: Privacy, how: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """Return the price and the state of the ledger, without creating or changing the ledger."""
     from ....privacy.accounting import spent
     from ....privacy.release.site_release import Budget
 
     budget = Budget.look(table, privacy)
     ledger = budget.ledger
-    kept = budget.holds(plan, missing)
+    kept = budget.holds(plan, how["missing"])
     prices = [entry.price for entry in ledger.releases]
     then = spent(prices if kept else [*prices, plan.price], ledger.ceiling.delta)
     return {
@@ -141,7 +136,7 @@ def planned(table: Table, plan: Plan, privacy: Privacy, missing: Missing, schema
         "price": plan.price.to_dict(),
         "noise": plan.noise,
         "kept": kept,
-        "for_the_site_only": {"findings": [] if kept else _noticed(table, privacy, schema, plan.data, missing)},
+        "for_the_site_only": {"findings": [] if kept else _noticed(table, privacy, {**how, "data": plan.data})},
         "ledger": {**ledger.summary(), "spent_after": then, "remaining_after": max(0.0, ledger.ceiling.epsilon - then)},
         "refused": None if kept else _refused(ledger, plan),
     }

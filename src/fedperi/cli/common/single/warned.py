@@ -1,4 +1,4 @@
-"""Findings of the check before a run as warnings of its result: in the terminal, in the report and in files."""
+"""Findings of the check before a run, as warnings of its result: in the terminal, in the report and in files."""
 
 from __future__ import annotations
 
