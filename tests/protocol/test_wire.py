@@ -23,6 +23,7 @@ from fedperi.coordinator.plausible import WIDEST
 from fedperi.coordinator.record import Journal, settings_key
 from fedperi.errors import InputError
 from fedperi.graph.knowledge import unconstrained
+from fedperi.option_values import DATA
 from fedperi.protocol import wire
 from fedperi.protocol.fields import _TOLD, PROTOCOL, Refused
 from fedperi.protocol.messages import MAX_SET, Families, Settings, Welcome
@@ -68,7 +69,7 @@ def same(a: Any, b: Any) -> Any:
 
 
 @settings(max_examples=300)
-@given(run_names, runs, columns, st.sampled_from(wire.DATA))
+@given(run_names, runs, columns, st.sampled_from(DATA))
 def test_an_opening_is_read_as_it_was_written(run: Any, chosen: Any, agreed: Any, data: Any) -> None:
     message = Opening(run, chosen, agreed, data)
     assert wire.read("open", wire.write(message)) == message
@@ -294,7 +295,7 @@ def test_too_much_is_refused_before_it_is_computed() -> None:
     with pytest.raises(Refused, match="asks for more than 8388608 numbers at once"):
         wire.read("ask", wire.write(Asking("r", 1, (block,))), p=20)
     wide = Families(np.zeros(1, np.int64), np.zeros((1, 0), np.int64), np.arange(1, 61)[None, :])
-    with pytest.raises(Refused, match="sets of more than 16 variables"):
+    with pytest.raises(Refused, match="a question is about 60 variables; at most 16 are allowed"):
         wire.read("ask", wire.write(Asking("r", 1, (wide,))), p=100)
 
 

@@ -26,6 +26,7 @@ from fedperi.cli.flower_apps import site_of
 from fedperi.coordinator.agreement import Wishes, agree
 from fedperi.coordinator.record import Journal
 from fedperi.errors import InputError
+from fedperi.option_values import DATA
 from fedperi.privacy.release.site_release import Budget
 from fedperi.protocol import wire
 from fedperi.protocol.messages import Orientations, Settings
@@ -170,7 +171,7 @@ described = st.one_of(
 @given(
     st.lists(described, min_size=1, max_size=4, unique_by=lambda column: column.name),
     st.booleans(),
-    st.sampled_from(wire.DATA),
+    st.sampled_from(DATA),
     st.sampled_from([0.0, 1.0, 1.0, 1.0, 2.0]),
     st.integers(0, 10**9),
 )
@@ -298,7 +299,7 @@ def test_counts_that_are_damaged_stop_a_site(tmp_path: Path) -> None:
 
 def test_a_limit_is_a_whole_number() -> None:
     for bad in (-1, 2.5, True, "many"):
-        with pytest.raises(InputError, match="most_openings is a whole number, zero or positive, not"):
+        with pytest.raises(InputError, match="most_openings must be a whole number, zero or positive, not"):
             SitePolicy("regrets", most_openings=bad)
 
 
@@ -722,5 +723,5 @@ def test_plain_flower_takes_the_same_options(tmp_path: Path) -> None:
     config |= {"most-openings": 3}
     site = site_of(config | {"bootstrap": True})
     assert (site.card.penalty, site.card.bootstrap, site.policy.most_openings) == (2.0, True, 3)
-    with pytest.raises(InputError, match="bootstrap is true or false, not 'false'"):
+    with pytest.raises(InputError, match="bootstrap must be true or false, not 'false'"):
         site_of(config | {"bootstrap": "false"})

@@ -158,7 +158,7 @@ class SiteWork:
             before = self._spending.entries() if isinstance(message, Stating | Opening | Asking) else None
             out, words = self._answered(message)
         except Exhausted as error:
-            return self._refuse(run, kind, error.owner, str(error))
+            return self._refuse(run, kind, error.for_owner, str(error))
         except Refused as error:
             return self._refuse(run, kind, str(error), str(error))
         except InputError as error:
