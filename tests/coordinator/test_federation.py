@@ -617,7 +617,7 @@ def test_sites_with_too_few_rows() -> None:
         ([[1, 0.5], [0.4, 1]], 9, "the covariance at site 'oracle' is not symmetric"),
         ([[1, np.nan], [np.nan, 1]], 9, "the covariance at site 'oracle' holds values that are not finite"),
         ([[1, 0], [0, 0]], 9, "the covariance at site 'oracle' has a variance that is not positive, in row 1"),
-        ([[1, 2], [2, 1]], 9, "the covariance at site 'oracle' is not positive definite: it is of no distribution"),
+        ([[1, 2], [2, 1]], 9, "the covariance at site 'oracle' is not positive definite: no distribution has it"),
         (np.eye(2), 1, "a score needs more than one row; got n = 1.0 at site 'oracle'"),
         (np.eye(2), np.nan, "a score needs more than one row; got n = nan at site 'oracle'"),
         (np.eye(2), np.inf, "n at site 'oracle' must be finite, not inf; 1e10 is large enough for an oracle"),

@@ -475,14 +475,14 @@ def test_noise_on_every_answer_is_kept_between_processes(tmp_path: Path) -> None
     told = second.privacy["a"]  # with the last answers: closing tells nothing
     assert told["mechanism"] == "regret"
     assert 0 < told["ledger"]["spent"] <= 3.0
-    assert f"ledger: spent {told['ledger']['spent']:.4g} of" in sites()[0].held.price_ahead()  # nothing came after it
+    assert f"ledger: spent {told['ledger']['spent']:.4g} of" in sites()[0].source.price_ahead()  # nothing came after it
     assert sites()[0].reply("close", wire.write(Closing(RUN_OF_DEFAULTS))) == {"protocol": PROTOCOL}
 
 
 def test_mixed_tables_need_declared_levels(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"dose": rng.normal(size=200), "arm": rng.choice(["u", "v"], 200)})
-    words = r"site 'a', column 'arm': a category, and its levels are declared nowhere.* --write-schema schema.toml"
+    words = r"site 'a', column 'arm' is a category without declared levels.* --write-schema schema.toml"
     with pytest.raises(InputError, match=words) as caught:
         answering(table, name="a", store=tmp_path)
     assert "'u'" not in str(caught.value)
@@ -561,11 +561,11 @@ def test_questions_with_the_opening_are_checked_before_anything_is_paid(tmp_path
         "run r asks to answer round 1 with it: 4 regrets of candidate parent sets. Price: nothing, answers are "
         "computed from noisy statistics that are paid for once."
     )
-    assert site.held.price_ahead() == "epsilon 1, delta 1e-06; ledger: spent 0 of 10, and 1 after it."
+    assert site.source.price_ahead() == "epsilon 1, delta 1e-06; ledger: spent 0 of 10, and 1 after it."
     answers = iter([True] * 9)
     told = open_with(one)
     assert "refused" not in told and told["answer_0"].shape == (1, 4)
-    assert "nothing, the noise was drawn before" in site.held.price_ahead()
+    assert "nothing, the noise was drawn before" in site.source.price_ahead()
     assert "refused" not in open_with(one)  # the coordinator was restarted, and asks the same again
     assert "refused" not in open_with(one, run="other")
     assert open_with(one, one, run="third")["refused"] == GIVEN  # 4 and 8 numbers, over all runs
@@ -758,7 +758,7 @@ def test_privacy_is_told_with_the_answers(tmp_path: Path) -> None:
     told = fp.IPERI().fit(transport).privacy
     for site in sites:
         assert told[site.name]["ledger"]["spent"] > 0
-        assert f"ledger: spent {told[site.name]['ledger']['spent']:.4g} of" in site.held.price_ahead()
+        assert f"ledger: spent {told[site.name]['ledger']['spent']:.4g} of" in site.source.price_ahead()
 
 
 # -- agreement --------------------------------------------------------------------------------------------------------

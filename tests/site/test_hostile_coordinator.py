@@ -33,7 +33,7 @@ from fedperi.protocol.messages import Orientations, Settings
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening
 from fedperi.protocol.steps import Beginning
-from fedperi.site.service.source import OTHERWISE
+from fedperi.site.service.source import OTHER_COLUMNS
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Peer
 from fedperi.transports.flower.transport import FlowerTransport
@@ -186,7 +186,9 @@ def test_property_a_message_gets_the_honest_answer_or_one_of_two_refusals(
         columns = [*(own[name] for name in kept), *(column for column in columns if column.name not in kept)][:3]
     reply = opened(site, f"r{zlib.crc32(repr((columns, data, penalty)).encode())}", tuple(columns), data, penalty)
     if "refused" in reply:
-        assert reply["refused"] == OTHERWISE or reply["refused"].startswith("this site scores with a penalty of 1, ")
+        assert reply["refused"] == OTHER_COLUMNS or reply["refused"].startswith(
+            "this site scores with a penalty of 1, "
+        )
         return
     assert sorted(column.name for column in columns) == sorted(json.loads(truth["names"]))
     if [column.name for column in columns] == json.loads(truth["names"]):
@@ -210,9 +212,9 @@ def test_every_column_of_an_honest_opening_is_compared(honest: Any) -> None:
             (age, dose, replace(arm, name="leg")),
         ]
     ):
-        assert opened(site, f"other{at}", columns, "mixed")["refused"] == OTHERWISE, columns
+        assert opened(site, f"other{at}", columns, "mixed")["refused"] == OTHER_COLUMNS, columns
     for data in ("linear", "nonlinear", "discrete"):
-        assert opened(site, f"as-{data}", site.card.columns, data)["refused"] == OTHERWISE
+        assert opened(site, f"as-{data}", site.card.columns, data)["refused"] == OTHER_COLUMNS
 
 
 def test_steps_read_the_rows_as_the_site_does(tmp_path: Path) -> None:
@@ -221,12 +223,12 @@ def test_steps_read_the_rows_as_the_site_does(tmp_path: Path) -> None:
     policy = SitePolicy("regrets", methods=("fedcdh",))
     site = answering(rows, name="north", store=tmp_path, policy=policy)
     narrow = tuple(replace(column, bounds=(60.0, 60.1)) for column in site.card.columns)
-    assert site.reply("begin", wire.write(Beginning("r", "fedcdh", narrow)))["refused"] == OTHERWISE
+    assert site.reply("begin", wire.write(Beginning("r", "fedcdh", narrow)))["refused"] == OTHER_COLUMNS
     turned = tuple(reversed(site.card.columns))
     assert json.loads(site.reply("begin", wire.write(Beginning("q", "fedcdh", turned)))["names"]) == [
         column.name for column in turned
     ]
-    assert np.array_equal(site.held.rows([c.name for c in turned], "fedcdh"), rows[["crp", "pressure", "age"]])
+    assert np.array_equal(site.source.rows([c.name for c in turned], "fedcdh"), rows[["crp", "pressure", "age"]])
 
 
 def test_a_site_that_reads_its_table_in_another_way_does_not_go_on_with_a_run(tmp_path: Path) -> None:
@@ -513,7 +515,7 @@ class Priced:
 
     @property
     def ledger(self) -> Any:
-        return Budget.look(self.site.held._table, self.site.held.privacy).ledger
+        return Budget.look(self.site.source.table, self.site.source.privacy).ledger
 
     def send(self, kind: Any, message: Any) -> Any:
         """Send a message: the reply, and what the ledger recorded meanwhile, as the prompt should have shown it."""
@@ -575,7 +577,7 @@ def test_the_price_of_every_answer_is_what_the_ledger_records(tmp_path: Path) ->
     assert prices[1].count("epsilon") == 2  # the third question of the round is the second one again
     spent = priced.ledger.spent
     reply, told, _ = priced.send("open", priced.opening("d", Settings("adaptive", penalty=2.0)))
-    assert reply["refused"].startswith("this site scores with a penalty of 1, and takes no other from a message")
+    assert reply["refused"].startswith("this site scores with a penalty of 1, and no message can change it")
     assert told == "" and priced.ledger.spent == spent
 
 
@@ -669,7 +671,7 @@ def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Pa
     )
     assert done.returncode == 2
     words = done.stderr
-    assert words.startswith("error: site 'north', column 'arm': a category, and its levels are declared nowhere.")
+    assert words.startswith("error: site 'north', column 'arm' is a category without declared levels.")
     assert "`fedperi check FILE --write-schema schema.toml` begins one" in words
     assert not any(f"'{level}'" in words for level in "uv")
     made = fedperi_here("check", tmp_path / "north.csv", "--write-schema", tmp_path / "schema.toml")

@@ -1,4 +1,4 @@
-"""What a message cost in privacy, for the site's log: what was paid, why, and what that makes in all."""
+"""The price of a message in privacy: what it will cost, for the site's owner, and what was paid, for the site's log."""
 
 from __future__ import annotations
 
@@ -9,43 +9,44 @@ from ...errors import InputError
 from ...privacy.ledger import Entry, Ledger
 
 if TYPE_CHECKING:
+    from ...privacy.accounting import Price
     from .source import AnswerSource
 
 MOST_NAMED = 2
-"""Entries of the ledger that one line names; of more it gives the number and the sum."""
+"""Most entries of the ledger that one line names; of more it gives the number and the sum."""
 
 
 class Spending:
-    """The ledger of a site, as the log speaks of it.
+    """What a site has spent, in words for its log.
 
     Parameters
     ----------
-    held : AnswerSource
+    source : AnswerSource
         The site's table or release.
 
     Examples
     --------
     >>> import fedperi as fp
     >>> from fedperi.site.service.source import AnswerSource
-    >>> held = AnswerSource(fp.simulate(3, clients=2, samples=200, seed=1).sites[0], name="north")
-    >>> Spending(held).words(())
+    >>> source = AnswerSource(fp.simulate(3, clients=2, samples=200, seed=1).sites[0], name="north")
+    >>> Spending(source).words(())
     'Privacy price: none paid, no noise was added.'
     """
 
-    def __init__(self, held: AnswerSource) -> None:
-        self._held = held
+    def __init__(self, source: AnswerSource) -> None:
+        self._source = source
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return all that was paid so far."""
+        """Return all entries of the ledger so far."""
         ledger = self._ledger()
         return () if ledger is None else ledger.releases
 
     def words(self, before: Sequence[Entry] | None) -> str:
-        """Say what was paid since the ledger had these entries, and what was paid in all; without them, only that."""
-        if self._held.bare:
+        """Say what was paid since the ledger had these entries, and in total; with None, only the total."""
+        if self._source.exact:
             return "Privacy price: none paid, no noise was added."
-        if self._held.privacy is None:
-            promise = self._held.card.promise or {}
+        if self._source.privacy is None:
+            promise = self._source.card.promise or {}
             return f"Paid: nothing; the release was paid for when it was made, with epsilon {promise['epsilon']:g}."
         ledger = self._ledger()
         if ledger is None:
@@ -53,17 +54,42 @@ class Spending:
         return f"{'' if before is None else f'{paid_words(before, ledger.releases)} '}{total_words(ledger)}"
 
     def _ledger(self) -> Ledger | None:
-        """Read the ledger; None without one, and also if it is damaged: whatever must be paid says that itself."""
-        if self._held.privacy is None:
+        """Read the ledger; None without one, or if it is damaged: an error follows when something must be paid."""
+        source = self._source
+        if source.privacy is None:
             return None
         try:
-            return Ledger.look(self._held.place, site=self._held.name, table=self._held.mark)
+            return Ledger.look(source.place, site=source.name, table=source.initial_fingerprint)
         except InputError:
             return None
 
 
+def price_words(ledger: Ledger, prices: Sequence[Price]) -> str:
+    """Say what will be charged, one price per entry, and how the ledger stands before and after.
+
+    Examples
+    --------
+    >>> from fedperi.privacy.accounting import Price
+    >>> from fedperi.privacy.ledger import Ceiling
+    >>> from fedperi.privacy.store import Store
+    >>> ledger = Ledger(Store("x").place("h1", "0" * 64), "h1", "0" * 64, (("2026-11-16", Ceiling(3)),))
+    >>> price_words(ledger, [])
+    'nothing, the noise was drawn before; ledger: spent 0 of 3.'
+    >>> price_words(ledger, [Price(0.4, 0.0, laplace=(0.4, 1))])
+    'epsilon 0.4, delta 0; ledger: spent 0 of 3, and 0.4 after it.'
+    """
+    from ...privacy.accounting import spent
+
+    before = f"ledger: spent {ledger.spent:.4g} of {ledger.ceiling.epsilon:g}"
+    if not prices:
+        return f"nothing, the noise was drawn before; {before}."
+    paid = " and ".join(f"epsilon {price.epsilon:.6g}, delta {price.delta:g}" for price in prices)
+    after = spent([*(entry.price for entry in ledger.releases), *prices], ledger.ceiling.delta)
+    return f"{paid}; {before}, and {after:.6g} after it."
+
+
 def paid_words(before: Sequence[Entry], after: Sequence[Entry]) -> str:
-    """Say what was paid between two looks at a ledger, and why if something had been paid before.
+    """Say what was paid between two states of a ledger, and why if the same had been paid before.
 
     Examples
     --------
@@ -86,7 +112,7 @@ def paid_words(before: Sequence[Entry], after: Sequence[Entry]) -> str:
 
 
 def total_words(ledger: Ledger) -> str:
-    """Say what a ledger has spent in all, and why that is less than the sum of its entries.
+    """Say what a ledger has spent in total, and why that is less than the sum of its entries.
 
     Examples
     --------
