@@ -237,7 +237,7 @@ def test_which_sets_are_compared_does_not_depend_on_the_rows(masking: Any, targe
     for dag in (question.dag, question.dag.T):
         assert twin._own_directions(dag) == site._own_directions(dag)
     assert [twin._counting(node) for node in range(3)] == [site._counting(node) for node in range(3)]
-    assert list(twin._asked(all_families(3))) == list(site._asked(all_families(3)))
+    assert list(twin._question_keys(all_families(3))) == list(site._question_keys(all_families(3)))
     for told in ("answers_planned", "sensitivity", "noise_scale", "ridge", "rows"):
         assert twin.privacy[told] == site.privacy[told]
 

@@ -190,7 +190,7 @@ class NoisySite(Respondent):
         own = [sum(1 << at[j] for j in bits.members(one)) for one in sets]
         return ":".join([kind, str(at[node]), *map(str, own)])
 
-    def _asked(self, families: Families) -> Iterator[str]:
+    def _question_keys(self, families: Families) -> Iterator[str]:
         supported = self._settings.masking == "adaptive" and self.targets is None
         for node, fixed, free in zip(
             families.nodes.tolist(), families.fixed.tolist(), families.free.tolist(), strict=True
@@ -206,7 +206,7 @@ class NoisySite(Respondent):
         known, charged = set(self._book.kept()), []
         for question in questions:
             if isinstance(question, Families):
-                new = set(self._asked(question)) - known
+                new = set(self._question_keys(question)) - known
             else:
                 new = set(self._gap_keys(self._compared(question)).values()) - known
             if new:
@@ -226,7 +226,7 @@ class NoisySite(Respondent):
 
     def _regrets(self, families: Families) -> Floats:
         exact = super()._regrets(families)
-        return self._noisy(list(self._asked(families)), exact.ravel()).reshape(exact.shape)
+        return self._noisy(list(self._question_keys(families)), exact.ravel()).reshape(exact.shape)
 
     def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
         """Add noise to the gaps. Two equal sets have a gap of zero for any rows, so that answer costs nothing."""

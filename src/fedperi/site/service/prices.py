@@ -16,52 +16,42 @@ MOST_NAMED = 2
 """Most entries of the ledger that one line names; of more it gives the number and the sum."""
 
 
-class Spending:
-    """What a site has spent, in words for its log.
+def ledger_entries(source: AnswerSource) -> tuple[Entry, ...]:
+    """Return all entries of a site's ledger so far."""
+    ledger = _ledger(source)
+    return () if ledger is None else ledger.releases
 
-    Parameters
-    ----------
-    source : AnswerSource
-        The site's table or release.
+
+def spending_words(source: AnswerSource, before: Sequence[Entry] | None) -> str:
+    """Say what was paid since the ledger had these entries, and in total; with None, only the total.
 
     Examples
     --------
     >>> import fedperi as fp
     >>> from fedperi.site.service.source import AnswerSource
     >>> source = AnswerSource(fp.simulate(3, clients=2, samples=200, seed=1).sites[0], name="north")
-    >>> Spending(source).words(())
+    >>> spending_words(source, ())
     'Privacy price: none paid, no noise was added.'
     """
+    if source.exact:
+        return "Privacy price: none paid, no noise was added."
+    if source.privacy is None:
+        promise = source.card.promise or {}
+        return f"Paid: nothing; the release was paid for when it was made, with epsilon {promise['epsilon']:g}."
+    ledger = _ledger(source)
+    if ledger is None:
+        return "Paid: nothing so far."
+    return f"{'' if before is None else f'{paid_words(before, ledger.releases)} '}{total_words(ledger)}"
 
-    def __init__(self, source: AnswerSource) -> None:
-        self._source = source
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Return all entries of the ledger so far."""
-        ledger = self._ledger()
-        return () if ledger is None else ledger.releases
-
-    def words(self, before: Sequence[Entry] | None) -> str:
-        """Say what was paid since the ledger had these entries, and in total; with None, only the total."""
-        if self._source.exact:
-            return "Privacy price: none paid, no noise was added."
-        if self._source.privacy is None:
-            promise = self._source.card.promise or {}
-            return f"Paid: nothing; the release was paid for when it was made, with epsilon {promise['epsilon']:g}."
-        ledger = self._ledger()
-        if ledger is None:
-            return "Paid: nothing so far."
-        return f"{'' if before is None else f'{paid_words(before, ledger.releases)} '}{total_words(ledger)}"
-
-    def _ledger(self) -> Ledger | None:
-        """Read the ledger; None without one, or if it is damaged: an error follows when something must be paid."""
-        source = self._source
-        if source.privacy is None:
-            return None
-        try:
-            return Ledger.look(source.place, site=source.name, table=source.initial_fingerprint)
-        except InputError:
-            return None
+def _ledger(source: AnswerSource) -> Ledger | None:
+    """Read the ledger; None without one, or if it is damaged: an error follows when something must be paid."""
+    if source.privacy is None:
+        return None
+    try:
+        return Ledger.look(source.place, site=source.name, table=source.initial_fingerprint)
+    except InputError:
+        return None
 
 
 def price_words(ledger: Ledger, prices: Sequence[Price]) -> str:

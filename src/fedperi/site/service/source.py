@@ -245,6 +245,7 @@ class AnswerSource:
     def _make_card(self) -> Card:
         """Describe the site by what its owner declares, and by the kinds of its columns."""
         reading = self.reading
+        data: str
         if self._release is not None:
             columns, promise, data = self._release.schema.columns, promise_of(self._release), self._release.data
         elif self.privacy is not None:

@@ -26,7 +26,7 @@ from ..respondent import Respondent
 from ..tally import SiteTally
 from .dry import would_send
 from .given import Account
-from .prices import Spending
+from .prices import ledger_entries, spending_words
 from .runs import Runs
 from .source import AnswerSource
 from .statement_side import NOT_APPROVED, StatementSide
@@ -127,7 +127,6 @@ class SiteWork:
         self.log = SiteLog(self.place.path / "log.txt")
         self._runs = Runs(self.place, self.source.identity)
         self.account = Account(self.place, self.source.identity, self.policy)
-        self._spending = Spending(self.source)
         self._later = later_for is not None
         people = None if approve is None else self._ask_people
         self._statement = StatementSide(self.source, self.policy, key, people, later_for)
@@ -156,8 +155,8 @@ class SiteWork:
         try:
             message = wire.read(kind, record, p=len(self.card.columns))
             run = message.run
-            before = self._spending.entries() if isinstance(message, Stating | Opening | Asking) else None
-            out, words = self._answered(message)
+            before = ledger_entries(self.source) if isinstance(message, Stating | Opening | Asking) else None
+            out, words = self._dispatch(message)
         except Exhausted as error:
             return self._refuse(run, kind, error.for_owner, str(error))
         except Refused as error:
@@ -168,7 +167,7 @@ class SiteWork:
             return self._refuse(run, kind, f"a defect of fedperi, {type(error).__name__}: {error}", IN_THE_LOG)
         if words:
             priced = kind in ("state", "open", "ask", "close") and out != wire.pending()
-            price = f" {self._spending.words(before)}" if priced else ""
+            price = f" {spending_words(self.source, before)}" if priced else ""
             self._write(run, f"{words}{price} Sent {wire.size(out)} bytes.")
         return out
 
@@ -177,20 +176,20 @@ class SiteWork:
         lines = would_send(self.card, self.policy, self.source, self.account, self._later)
         return [*lines, f"Log: {self.log.path}", "Nothing was drawn, paid or sent: this was a dry run."]
 
-    def _answered(self, message: Message) -> tuple[Record, str]:
+    def _dispatch(self, message: Message) -> tuple[Record, str]:
         if isinstance(message, Hello):
             return wire.write_card(self.card), "told the coordinator our name, columns and privacy promise."
         if isinstance(message, Stating):
             return self._statement.state(message)
         if isinstance(message, Opening):
-            return self._opened(message)
+            return self._open(message)
         if isinstance(message, Asking):
-            return self._asked(message)
+            return self._ask(message)
         if isinstance(message, Beginning):
             return self._steps.begin(message)
-        return self._steps.perform(message) if isinstance(message, StepRequest) else self._closed(message)
+        return self._steps.perform(message) if isinstance(message, StepRequest) else self._close(message)
 
-    def _opened(self, message: Opening) -> tuple[Record, str]:
+    def _open(self, message: Opening) -> tuple[Record, str]:
         settings, questions = message.settings, message.questions
         self._check_opening(message)
         drawn = "" if settings.resample is None else " on resampled rows"
@@ -213,7 +212,7 @@ class SiteWork:
         self._runs.opened(message)
         answers, sent = None, ""
         if questions:
-            answers, said = self._answers(message, message, respondent)
+            answers, said = self._answer_round(message, message, respondent)
             sent = f"; {said}"
         noisy = " (noisy)" if self.card.promise else ""
         return wire.write_welcome(welcome, answers), (
@@ -230,15 +229,15 @@ class SiteWork:
         self._runs.check(message)
         self.account.check(message, message.questions)
 
-    def _asked(self, message: Asking) -> tuple[Record, str]:
+    def _ask(self, message: Asking) -> tuple[Record, str]:
         opening: Opening = self._runs.opening(message.run, "open")
         self.account.check(opening, message.questions)
         respondent = self._respondent_of(opening)
         self._ask_to_answer(message.run, f"answer round {message.number}", respondent, message.questions)
-        answers, said = self._answers(opening, message, respondent)
+        answers, said = self._answer_round(opening, message, respondent)
         return write_answers(answers), f"{said}."
 
-    def _closed(self, message: Closing) -> tuple[Record, str]:
+    def _close(self, message: Closing) -> tuple[Record, str]:
         if self.stated and not message.without:
             self._finished()
             return wire.write_farewell(), "closed: the coordinator has our statement, and asks nothing more."
@@ -251,7 +250,7 @@ class SiteWork:
         self._steps.close(message.run)
         return wire.write_farewell(), f"closed ({message.why}), after {numbers} numbers in all."
 
-    def _answers(self, opening: Opening, message: Opening | Asking, respondent: Respondent) -> tuple[Answers, str]:
+    def _answer_round(self, opening: Opening, message: Opening | Asking, respondent: Respondent) -> tuple[Answers, str]:
         """Answer a round; return also the words for the log."""
         questions = message.questions
         # Counted before they are computed: after a crash in between, the count is too high, but never too low.
