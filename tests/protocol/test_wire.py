@@ -777,11 +777,11 @@ AGE, SEX = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
         ([Card("n", (AGE,)), Card("s", (AGE,), version="9")], "site 's' has fedperi 9, and the coordinator"),
         (
             [Card("n", (AGE,)), Card("s", (Column("age", "categorical"),))],
-            "column 'age' is continuous by site 'n' and categorical by site 's': give every site the same",
+            "column 'age' is continuous at site 'n' and categorical at site 's': give every site the same",
         ),
         (
             [Card("n", (SEX,)), Card("s", (Column("sex", "categorical", ("m", "f")),))],
-            "column 'sex' has other levels, or another order of them, by site 'n' and site 's'",
+            "column 'sex' has different levels, or a different order of them, at site 'n' and at site 's'",
         ),
     ],
 )
@@ -793,7 +793,7 @@ def test_sites_that_do_not_fit_together_are_told_why(cards: Any, words: str) -> 
 
 def test_the_coordinator_can_declare_nothing_for_a_site() -> None:
     bare, wishes = Column("sex", "categorical"), Wishes(Schema((SEX,)))
-    with pytest.raises(InputError, match="site 'n' does not declare the levels of column 'sex': give every site the"):
+    with pytest.raises(InputError, match="column 'sex' has no declared levels at site 'n': give every site the"):
         agree([Card("n", (bare,)), Card("s", (bare,))], wishes)
     assert agree([Card("n", (SEX,)), Card("s", (SEX,))], wishes) == (SEX,)
     assert agree([Card("n", (SEX,))], Wishes(Schema((bare,)))) == (SEX,)

@@ -328,7 +328,8 @@ BARE = Column("age", "continuous")
         (
             [Card("n", (AGE,), data="nonlinear"), Card("s", (BARE,), data="nonlinear")],
             Wishes(),
-            "column 'age' has other bounds by site 'n' and site 's': give every site the same schema file (--schema)",
+            "column 'age' has different bounds at site 'n' and at site 's': give every site the same schema file "
+            "(--schema)",
         ),
         (
             [Card("n", (AGE,)), Card("s", (AGE,))],
@@ -345,7 +346,7 @@ BARE = Column("age", "continuous")
         (
             [Card("n", (AGE,)), Card("s", (AGE,))],
             Wishes(Schema((Column("age", "categorical", ("1", "2")),))),
-            "column 'age' is continuous by site 'n' and categorical by the coordinator's schema: give every site",
+            "column 'age' is continuous at site 'n' and categorical in the coordinator's schema: give every site",
         ),
     ],
 )
