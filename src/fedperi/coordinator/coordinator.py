@@ -10,7 +10,6 @@ import numpy as np
 from ..errors import InputError
 from ..names import check_name
 from ..protocol.messages import Floats, Question, Settings, Welcome
-from ..protocol.questions import shape
 from .plausible import check_answers, check_rows
 from .record import Transcript
 
@@ -95,7 +94,7 @@ class Coordinator:
             return []
         self.look()
         # Answers are large: each is copied into its row when it arrives, and is not kept twice.
-        stacked = [np.empty((len(self.sites), *shape(question))) for question in questions]
+        stacked = [np.empty((len(self.sites), *question.shape)) for question in questions]
         widest, counted = self.transport.widest, self.transport.counted
         count = 0
         for count, mine in enumerate(self.transport.ask(questions), start=1):
@@ -144,7 +143,7 @@ def check_together(sites: Sequence[Welcome]) -> None:
 
 def _fits(question: Question, answer: object) -> bool:
     """Whether an answer holds a number for everything that was asked; a regret may be infinite."""
-    if not isinstance(answer, np.ndarray) or answer.dtype.kind != "f" or answer.shape != shape(question):
+    if not isinstance(answer, np.ndarray) or answer.dtype.kind != "f" or answer.shape != question.shape:
         return False
     return not np.isnan(answer).any()
 

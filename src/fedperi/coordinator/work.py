@@ -33,14 +33,9 @@ class WorkTransport(Connection, Protocol):
 
 @dataclass
 class WorkCoordinator:
-    """Sends steps to all sites, checks their answers, and counts rounds and bytes.
+    """Sends steps to all sites, checks their answers, and counts rounds and the bytes of one site's answers.
 
-    Parameters
-    ----------
-    transport : WorkTransport
-        How steps reach the sites.
-    worker : str
-        The method's name.
+    `worker` is the name of the method.
     """
 
     transport: WorkTransport
@@ -59,10 +54,7 @@ class WorkCoordinator:
         return self.sites[0].names
 
     def perform(self, kind: str, payload: Payload, shapes: Mapping[str, tuple[int, ...]]) -> list[Payload]:
-        """Send a step. Every answer must have exactly these arrays, in these shapes; () is the shape of a number.
-
-        `bytes` counts the answers of one site.
-        """
+        """Send a step. Every answer must have exactly these arrays, in these shapes; () is the shape of a number."""
         answers = self.transport.perform(kind, normal(payload))
         self.rounds += 1
         if len(answers) != len(self.sites):

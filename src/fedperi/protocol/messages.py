@@ -8,6 +8,7 @@ order). A family without free variables asks about a single set; one without fix
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
@@ -80,6 +81,16 @@ class Block(ABC):
         """Return the arrays by name, in order."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answer."""
+
+    @property
+    def answers(self) -> int:
+        """Numbers in the answer."""
+        return math.prod(self.shape)
+
     def check(self, p: int) -> None:
         """Raise unless this is a question about p variables that a site may answer.
 
@@ -113,9 +124,9 @@ class Families(Block):
     free: Ints
 
     @property
-    def answers(self) -> int:
-        """Numbers in the answer."""
-        return len(self.nodes) << int(self.free.shape[1])
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answer."""
+        return len(self.nodes), 1 << int(self.free.shape[1])
 
     def _check(self, p: int) -> None:
         if (self.nodes.ndim, self.fixed.ndim, self.free.ndim) != (1, 2, 2):
@@ -149,9 +160,9 @@ class Orientations(Block):
     marks: Ints
 
     @property
-    def answers(self) -> int:
-        """Numbers in the answer."""
-        return len(self.nodes)
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answer."""
+        return (len(self.nodes),)
 
     def _check(self, p: int) -> None:
         if self.nodes.ndim != 1 or self.dag.shape != (p, p) or self.marks.shape != (len(self.nodes), p):

@@ -65,19 +65,6 @@ def _read_question(fields: Fields, at: int) -> Question:
     return Orientations(dag.astype(bool), fields.array(f"nodes_{at}", "i"), fields.array(f"marks_{at}", "i"))
 
 
-def shape(question: Question) -> tuple[int, ...]:
-    """Return the shape of the answer to a question.
-
-    Examples
-    --------
-    >>> shape(Families(np.array([0]), np.empty((1, 0), int), np.array([[1, 2]])))
-    (1, 4)
-    """
-    if isinstance(question, Families):
-        return len(question.nodes), 1 << int(question.free.shape[1])
-    return (question.answers,)
-
-
 def write_answers(answers: Answers) -> dict[str, Any]:
     """Write a site's reply to ``ask``."""
     arrays = {f"answer_{at}": np.ascontiguousarray(one, np.float64) for at, one in enumerate(answers.arrays)}
@@ -104,8 +91,8 @@ def answers_in(fields: Fields, questions: Sequence[Question]) -> Answers:
     out = []
     for at, question in enumerate(questions):
         array = fields.array(f"answer_{at}", "f")
-        if array.shape != shape(question):
-            fields.wrong(f"has an answer of shape {array.shape} to a question of shape {shape(question)}")
+        if array.shape != question.shape:
+            fields.wrong(f"has an answer of shape {array.shape} to a question of shape {question.shape}")
         infinite = isinstance(question, Families) & (array == np.inf)
         if not (np.isfinite(array) | infinite).all():
             fields.wrong("has an answer that is not a finite number")

@@ -23,19 +23,8 @@ if TYPE_CHECKING:
 class AnswerBook:
     """Answers by the names of their questions: a repeated question gets the same noisy answer, and is paid only once.
 
-    Parameters
-    ----------
-    site : str
-        The site's name.
-    privacy : Privacy
-        The source of the noise.
-    budget : Budget or None
-        The site's folder and ledger; None in tests, where answers are kept only in this object.
-
-    Attributes
-    ----------
-    ledger : Ledger or None
-        The ledger as it was last read.
+    Noise comes from `privacy`. `budget` has the site's folder and ledger; without it, in tests, answers are kept only
+    in this object. `ledger` is the ledger as it was last read.
     """
 
     def __init__(self, site: str, privacy: Privacy, budget: Budget | None) -> None:

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 def would_send(card: Card, policy: SitePolicy, source: AnswerSource, account: Account, later: bool) -> list[str]:
     """List what each message makes the site send, how much it has sent over all runs, and the price.
 
-    Parameters
-    ----------
-    card, policy, source, account
-        Those of the site (`fedperi.site.service.work.SiteWork`).
-    later : bool
-        Whether its owner decides later.
+    With `later`, the owner approves the statement by a command.
     """
     columns = ", ".join(column.name for column in card.columns)
     promised = "that it answers without noise" if card.promise is None else promise_words(card.promise)

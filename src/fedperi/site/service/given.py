@@ -31,10 +31,6 @@ class Given:
     steps: int = 0
     numbers: int = 0
 
-    def check(self, policy: SitePolicy) -> None:
-        """Raise if this is more than the owner allows."""
-        policy.check_given(len(self.openings), len(self.rounds) + self.steps, self.numbers)
-
 
 @dataclass(frozen=True)
 class Account:
@@ -43,14 +39,7 @@ class Account:
     A repeated question gets the same answer again: nothing more is learned, and nothing is counted. Every step is
     counted, because its answer depends on the steps before it.
 
-    Parameters
-    ----------
-    place : Place
-        The site's folder.
-    identity : str
-        A hash of the table and of how it is read: if either changes, repeated questions count as new.
-    policy : SitePolicy
-        What is allowed.
+    `identity` is a hash of the table and of how it is read: if either changes, repeated questions count as new.
 
     Examples
     --------
@@ -86,7 +75,7 @@ class Account:
 
     def check(self, opening: Opening | Beginning, questions: Sequence[Question] = ()) -> None:
         """Raise if an opening, with questions, would be more than the owner allows; nothing is counted."""
-        self._after(opening, questions).check(self.policy)
+        self._check(self._after(opening, questions))
 
     def enter(self, opening: Opening | Beginning, questions: Sequence[Question] = ()) -> None:
         """Count an opening, with questions, or raise. Call this before anything is computed."""
@@ -111,8 +100,11 @@ class Account:
         new = sum(question.answers for question in questions)
         return replace(given, rounds=given.rounds | {asked}, numbers=given.numbers + new)
 
+    def _check(self, given: Given) -> None:
+        self.policy.check_given(len(given.openings), len(given.rounds) + given.steps, given.numbers)
+
     def _keep(self, given: Given) -> None:
-        given.check(self.policy)
+        self._check(given)
         counts = {"steps": given.steps, "numbers": given.numbers}
         content = {"openings": sorted(given.openings), "rounds": sorted(given.rounds), **counts}
         self.place.write(FILE, pack(FORMAT, VERSION, content))

@@ -24,12 +24,7 @@ used a new name, and `fedperi.site.service.given` counts over all runs and forge
 class Runs:
     """The runs that a site takes part in.
 
-    Parameters
-    ----------
-    place : Place
-        The site's folder.
-    identity : str
-        A hash of the table and of how it is read. If either changes, earlier runs cannot continue.
+    `identity` is a hash of the table and of how it is read: if either changes, earlier runs cannot continue.
 
     Examples
     --------

@@ -31,10 +31,8 @@ class StatementSide:
 
     Parameters
     ----------
-    source : AnswerSource
-        The table or release.
-    policy : SitePolicy
-        What is allowed.
+    source, policy
+        The site's data, and what its owner allows.
     key : callable, optional
         Returns the current private key, which signs the statement.
     ask_people : callable, optional
@@ -115,12 +113,7 @@ class StatementSide:
 class OwnerDesk:
     """The request for a statement that waits for the owner, on the site's disk.
 
-    Parameters
-    ----------
-    source : AnswerSource
-        The site's table or release.
-    asker : str
-        The coordinator's address; another coordinator needs its own approval.
+    `asker` is the coordinator's address; another coordinator needs its own approval.
     """
 
     def __init__(self, source: AnswerSource, asker: str) -> None:

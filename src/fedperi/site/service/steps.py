@@ -29,18 +29,8 @@ FORMAT, VERSION = "fedperi.state", 1
 class StepSide:
     """Begins runs of steps, and performs them. Only the arrays that a worker declares leave the site.
 
-    Parameters
-    ----------
-    source : AnswerSource
-        The table.
-    policy : SitePolicy
-        What is allowed.
-    runs : Runs
-        What the site remembers of its runs.
-    account : Account
-        Counts what is sent over all runs.
-    ask_people : callable
-        Gets a run and a description of what is about to be sent. Raises if the people at the site do not allow it.
+    `ask_people` gets a run and a description of what is about to be sent, and raises if the people at the site do not
+    allow it.
     """
 
     def __init__(
