@@ -366,7 +366,7 @@ def test_a_penalty_is_the_sites() -> None:
     with pytest.raises(InputError) as caught:
         agree([Card("n", (AGE,))], penalty=2.0)
     assert str(caught.value).startswith(
-        "the coordinator asks for a penalty of 2, and site 'n' has 1: a site decides about it, because another one may "
+        "the coordinator asks for a penalty of 2, and site 'n' has 1: the site decides, because another penalty may "
         "cost it privacy. Have every site started with --penalty 2, or run with 1"
     )
 

@@ -181,9 +181,9 @@ def told_so_far(journal: Journal) -> dict[str, tuple[str, float | None]]:
     found: dict[str, tuple[str, float | None]] = {}
     for settings in journal.settings:
         for site in journal.sites(settings):
-            told = journal.privacy(settings, site)
-            ledger = None if told is None else told.get("ledger")
-            epsilon = ledger.get("spent") if isinstance(ledger, dict) else (told or {}).get("epsilon")
-            words = "answers without noise, NOT PRIVATE" if told is None else "answers with noise"
+            privacy = journal.privacy(settings, site)
+            words = "answers without noise, NOT PRIVATE" if privacy is None else "answers with noise"
+            ledger = (privacy or {}).get("ledger")
+            epsilon = ledger.get("spent") if isinstance(ledger, dict) else (privacy or {}).get("epsilon")
             found[site] = (words, float(cast(float, epsilon)) if is_number(epsilon) else None)
     return found

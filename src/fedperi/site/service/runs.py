@@ -1,4 +1,4 @@
-"""What a site remembers of its runs on its disk: how each was opened, and how many numbers it has received."""
+"""What a site remembers of its runs on its disk: how each was opened, and how many numbers were sent."""
 
 from __future__ import annotations
 
