@@ -19,13 +19,7 @@ from ...methods.result import Result
 from ...option_values import check_finite, check_flag, check_one_of, check_whole
 from ...protocol.worker import Payload
 from ...search.phase1 import Step
-from ..baseline import (
-    Note,
-    acyclic,
-    baseline_result,
-    pairs,
-    work_transport,
-)
+from ..baseline import Note, acyclic, baseline_result, coordinate, pairs
 from .networks import weight_count
 from .schedule import LINEAR, MASKED, PUBLISHED, Schedule, for_variables, raise_price_of_cycles
 from .worker import acyclicity, sigmoid
@@ -153,9 +147,7 @@ class FedDAG(Seeded):
         -------
         Result
         """
-        coordinator = WorkCoordinator(work_transport(sites, self.schema, self.missing, "FedDAG"), "feddag")
-        if len(coordinator.names) < 2:
-            raise InputError(f"FedDAG needs two variables at least; there is only {coordinator.names[0]!r}")
+        coordinator = coordinate(sites, self.schema, self.missing, "FedDAG", "feddag")
         plan = self._schedule()
         if self.variant != "linear" and not self.faithful:
             plan = for_variables(plan, len(coordinator.names))
