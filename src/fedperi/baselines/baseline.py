@@ -1,4 +1,4 @@
-"""Common to the baselines: sites as workers, repair of cycles, a `Result` without regrets."""
+"""Common to the baselines: sites as workers, sums over sites, repair of cycles, a `Result` without regrets."""
 
 from __future__ import annotations
 
@@ -187,6 +187,18 @@ def acyclic(
         i, j = divmod(int(weakest), len(kept))
         kept[i, j] = False
         dropped.append((i, j))
+
+
+def total(parts: Sequence[Any]) -> NDArray[np.float64]:
+    """Add arrays of the sites, the smallest numbers first, so that the order of the sites does not matter.
+
+    Examples
+    --------
+    >>> total([np.array([1.0, 2.0]), np.array([3.0, -4.0])]).tolist()
+    [4.0, -2.0]
+    """
+    out: NDArray[np.float64] = np.sort(np.asarray(parts, dtype=np.float64), axis=0).sum(axis=0)
+    return out
 
 
 def pairs(edges: Iterable[tuple[int, int]], names: Sequence[str]) -> list[list[str]]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..graph.pdag import PDAG
 from ..tables.summary.site_statistics import statistics_of
 from ..tables.summary.summary import Summary
 from .released import StatedSite
@@ -19,13 +17,6 @@ if TYPE_CHECKING:
 class SummarySite(StatedSite):
     """A site of which only an exact summary is known, made here or read from a file.
 
-    Parameters
-    ----------
-    summary : Summary
-        The site's summary.
-    local : callable, optional
-        Learns the site's own graph from statistics, instead of the method that the settings name.
-
     Examples
     --------
     >>> import fedperi as fp
@@ -36,11 +27,10 @@ class SummarySite(StatedSite):
     (True, True)
     """
 
-    def __init__(self, summary: Summary, local: Callable[..., PDAG] | None = None) -> None:
+    def __init__(self, summary: Summary) -> None:
         self.summary = summary
         self.name = summary.site
         self.targets = summary.targets
-        self.local = local
 
     @property
     def names(self) -> tuple[str, ...]:

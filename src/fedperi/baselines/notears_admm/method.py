@@ -19,7 +19,7 @@ from ...methods.result import Result
 from ...option_values import check_finite, check_flag, check_one_of, check_whole
 from ...protocol.worker import Payload
 from ...search.phase1 import Step
-from ..baseline import acyclic, baseline_result, coordinate, pairs
+from ..baseline import acyclic, baseline_result, coordinate, pairs, total
 from .server import ParameterLayout, ServerState
 
 GROWTH = 1.75, 1.25
@@ -201,7 +201,7 @@ class NotearsADMM(Seeded):
         if len(starts) == 1:
             return starts[0]
         answers = coordinator.perform("loss", self._payload(coordinator, starts), {"loss": (len(starts),)})
-        loss = np.sort([np.asarray(answer["loss"], float) for answer in answers], axis=0).sum(axis=0)
+        loss = total([answer["loss"] for answer in answers])
         l1, l2, _ = self._prices()
         cost = [(not self._converged(start), loss[at] + start.penalty(l1, l2)) for at, start in enumerate(starts)]
         return starts[min(range(len(starts)), key=cost.__getitem__)]
