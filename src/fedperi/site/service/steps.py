@@ -46,8 +46,8 @@ class StepSide:
         self._now: tuple[str, Worker] | None = None
         if policy.methods and not source.exact:
             raise InputError(
-                f"site {source.name!r} keeps a privacy promise, and {', '.join(policy.methods)} does not: leave out "
-                "--allow"
+                f"site {source.name!r} keeps a privacy promise, and {', '.join(policy.methods)} cannot keep one: "
+                "leave out --allow"
             )
 
     def begin(self, message: Beginning) -> tuple[Record, str]:
