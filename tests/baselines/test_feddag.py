@@ -533,7 +533,7 @@ def test_bad_tables_are_refused() -> None:
     for sites, message in (
         ([words, words], "'B': FedDAG needs continuous numbers"),
         ([good, good.rename(columns={"B": "Q"})], "Q"),
-        ([good[["A"]]], "FedDAG needs two variables at least; there is only 'A'"),
+        ([good[["A"]]], "FedDAG needs at least two variables; there is only 'A'"),
         ([good, good.iloc[:1]], "row"),
         ([good.assign(A=np.nan)], "A"),
         ([], "at least one site"),

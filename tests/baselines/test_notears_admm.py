@@ -449,7 +449,7 @@ def test_bad_tables() -> None:
         fp.NotearsADMM().fit([good[0], good[1].drop(columns="X2")])
     with pytest.raises(fp.InputError, match="site 'site 2' has 2 rows for 3 variables, too few to learn from: give"):
         fp.NotearsADMM().fit([good[0], good[1].head(2)])
-    with pytest.raises(fp.InputError, match="NOTEARS-ADMM needs two variables at least; there is only 'X0'"):
+    with pytest.raises(fp.InputError, match="NOTEARS-ADMM needs at least two variables; there is only 'X0'"):
         fp.NotearsADMM().fit([good[0][["X0"]]])
     with pytest.raises(fp.InputError, match=r"column 'X0': values range from .*, too extreme to be squared"):
         fp.NotearsADMM().fit([good[0] * 1e200])

@@ -16,7 +16,7 @@ def test_min_sites_covers_a_site_that_does_not_fit() -> None:
     good = [Card(name, (age, sex)) for name in ("east", "north", "south")]
     for odd, why in (
         (Card("odd", (age,)), "site 'odd' lacks the column sex, which 'east' has"),
-        (Card("odd", (age, Column("sex", "categorical", ("m", "f")))), "column 'sex' has other levels"),
+        (Card("odd", (age, Column("sex", "categorical", ("m", "f")))), "column 'sex' has different levels"),
         (Card("odd", (age, sex), version="9.9.1"), "site 'odd' has fedperi 9.9.1, and the coordinator"),
         (Card("odd", (age, sex), data="mixed"), "site 'odd' as 'mixed'"),
         (Card("odd", (age, sex), penalty=2.0), "site 'odd' of 2"),
@@ -36,7 +36,9 @@ def test_private_releases_need_the_same_bounds_before_anybody_pays() -> None:
     """Before: sites with other bounds agreed, all paid, and then their statements were refused."""
     promise = {"mechanism": "statistics", "epsilon": 1.0, "delta": 1e-6}
     east, north = (Card(site, (Column("age", "continuous", None, (0, high)),), promise) for site, high in SITES)
-    with pytest.raises(InputError, match=r"column 'age' has other bounds by site 'east' and site 'north', and private"):
+    with pytest.raises(
+        InputError, match=r"column 'age' has different bounds at site 'east' and at site 'north', and private"
+    ):
         agree_most([east, north])
     exact = Card("west", (Column("age", "continuous"),), channel="moments")
     columns, _ = agree_most([east, exact])  # an exact summary has no units of its own

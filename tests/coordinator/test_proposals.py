@@ -50,7 +50,7 @@ def test_conflicts_name_the_sites_and_the_remedy() -> None:
         "column 'sex': categorical at east and continuous at north; agree on one kind, and write it in every file"
     )
     assert conflict(east=Schema((Column("sex", "categorical"),)), north=Schema((Column("sex", "categorical"),))) == (
-        "column 'sex': no site lists its levels; one site at least must list all that may occur at any site"
+        "column 'sex': no site lists its levels; at least one site must list all that may occur at any site"
     )
     other = Column("sex", "categorical", ("F", "m"))
     assert "'f' at east and 'F' at north look like one level; agree on one spelling, and add the other to rename" in (
@@ -58,8 +58,8 @@ def test_conflicts_name_the_sites_and_the_remedy() -> None:
     )
     kilograms, pounds = (Schema((Column("weight", "continuous"),), units=(("weight", unit),)) for unit in ("kg", "lb"))
     assert conflict(east=kilograms, north=pounds) == (
-        "column 'weight': kg at east and lb at north; agree on one unit. A site with another one keeps its table, "
-        "writes the agreed unit, and how to get there: scale = { SITE = 0.4536 }; with noise it converts its table "
+        "column 'weight': kg at east and lb at north; agree on one unit. A site with another unit keeps its table, "
+        "and writes the agreed unit and the factor, as in scale = { SITE = 0.4536 }; with noise it converts its table "
         "instead"
     )
 
@@ -67,22 +67,21 @@ def test_conflicts_name_the_sites_and_the_remedy() -> None:
 def test_what_a_rule_settles_is_said() -> None:
     more = Column("sex", "categorical", ("f", "m", "x"))
     assert remark(east=Schema((SEX,)), north=Schema((more,))) == (
-        "column 'sex': level 'x' is listed by north only; it is taken for all sites"
+        "column 'sex': level 'x' is listed by north only; it is added for all sites"
     )
     wide = Column("age", "continuous", bounds=(-1, 110))
     assert remark(east=Schema((AGE,)), north=Schema((wide,))).startswith(
-        "column 'age': bounds are 0 to 120 at east, -1 to 110 at north; the widest hold, -1 to 120. Wider bounds mean"
+        "column 'age': bounds are 0 to 120 at east, -1 to 110 at north; the widest are used, -1 to 120. Wider bounds "
+        "mean"
     )
     assert remark(east=Schema((AGE,)), north=Schema((Column("age", "continuous"),))) == (
-        "column 'age': north gives no bounds, and gets 0 to 120"
+        "column 'age': no bounds from north; 0 to 120 are used there"
     )
     assert remark(east=Schema((SEX,)), north=Schema((Column("sex", "categorical"),))) == (
-        "column 'sex': north lists no levels, and gets those of east"
+        "column 'sex': no levels from north; those of east are used there"
     )
     years = Schema((AGE,), units=(("age", "years"),))
-    assert (
-        remark(east=years, north=Schema((AGE,))) == "column 'age': the unit is years, and north names none; ask there"
-    )
+    assert remark(east=years, north=Schema((AGE,))) == "column 'age': the unit is years, but north gave none; ask there"
     merged = merge(proposals(east=Schema((AGE, SEX)), north=Schema((AGE,))), ["sex"])
     assert merged.schema.names == ("age",) and merged.remarks == ("column 'sex': left out, as asked for",)
 
@@ -152,9 +151,7 @@ def test_accepting_keeps_how_the_site_prepares_its_cells() -> None:
         "column 'age': bounds are (0.0, 120.0) in your schema but (0.0, 130.0) in the agreed one",
         "column 'age': the unit is not said in your schema and years in the agreed one",
     ]
-    assert "column 'id' is left out by your schema" in refusal(
-        lambda: accepted(own, Schema((Column("id", "continuous"),)))
-    )
+    assert "your schema leaves out column 'id'" in refusal(lambda: accepted(own, Schema((Column("id", "continuous"),))))
 
 
 # -- the commands -----------------------------------------------------------------------------------------------------
@@ -181,7 +178,7 @@ def place(tmp_path: Path) -> Path:
 def test_from_proposals_to_a_schema_that_every_site_has_accepted(place: Path) -> None:
     done = fedperi_here("schema", "merge", "east.toml", "nord=north.toml", "--out", "agreed.toml", cwd=place)
     assert done.returncode == 0, done.stderr
-    assert "bounds are 0 to 120 at east, 0 to 110 at nord; the widest hold, 0 to 120." in done.stdout
+    assert "bounds are 0 to 120 at east, 0 to 110 at nord; the widest are used, 0 to 120." in done.stdout
     assert "2 columns agreed on, 0 conflicts." in done.stdout
     assert "rename" not in (place / "agreed.toml").read_text()  # how a site prepares its cells stays there
     asked = fedperi_here("schema", "accept", "agreed.toml", "--schema", "north.toml", "--out", "new.toml", cwd=place)

@@ -237,7 +237,7 @@ def test_which_sets_are_compared_does_not_depend_on_the_rows(masking: Any, targe
     for dag in (question.dag, question.dag.T):
         assert twin._own_directions(dag) == site._own_directions(dag)
     assert [twin._counting(node) for node in range(3)] == [site._counting(node) for node in range(3)]
-    assert list(twin._asked(all_families(3))) == list(site._asked(all_families(3)))
+    assert list(twin._question_keys(all_families(3))) == list(site._question_keys(all_families(3)))
     for told in ("answers_planned", "sensitivity", "noise_scale", "ridge", "rows"):
         assert twin.privacy[told] == site.privacy[told]
 
@@ -416,9 +416,9 @@ def test_more_answers_than_planned_are_refused_before_release(tmp_path: Path) ->
         site._plan.epsilon, site._plan.delta, site._plan.own, 11
     )  # 1 + 11 more is one too many
     assert refusal(lambda: site.answer(all_families(3))) == (
-        "site 'north': epsilon = 2 was divided among 11 answers; 1 are given, and 11 more are asked. Nothing of these "
-        "is released; plan for more with Privacy(..., answers=...), or use mechanism='statistics', which answers any "
-        "number at one price"
+        "site 'north': epsilon = 2 was divided among 11 answers; 1 given so far, 11 more asked for. None of these is "
+        "released; plan for more with Privacy(..., answers=...), or use mechanism='statistics', which answers any "
+        "number of questions at one price"
     )
     assert site.privacy["ledger"]["releases"] == paid
     assert site._book.kept().keys() == site._book._known.keys()
@@ -449,8 +449,8 @@ def test_a_bootstrap_and_too_many_variables_are_refused(tmp_path: Path) -> None:
     assert refusal(lambda: site.open(Settings("adaptive", resample=1), site.names)).startswith(words)
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 13)), columns=[f"v{i}" for i in range(13)])
     assert refusal(lambda: quiet_site(wide, asked(wide, 2.0, store=tmp_path / "wide"))).startswith(
-        "site 'north' has 13 variables; with more than 12 it is not known beforehand how many answers a run asks for. "
-        "Say among how many to share the budget, such as Privacy(..., answers=20000)"
+        "site 'north' has 13 variables; with more than 12 it is not known beforehand how many answers a run needs. "
+        "Say into how many the budget is divided, such as Privacy(..., answers=20000)"
     )
 
 
@@ -462,7 +462,7 @@ def test_damaged_answers_are_refused(tmp_path: Path) -> None:
     for text in ("{", "[1]", '{"set:0:0": "x"}'):
         site._prepared.budget.place.keep(site._book._key, text)
         assert refusal(lambda: site.open(Settings("none"), site.names)).startswith(
-            "the answers that site 'north' has kept are damaged; nothing is released"
+            "the answers that site 'north' has kept are damaged. Nothing is released"
         )
 
 
@@ -471,7 +471,7 @@ def test_too_few_rows_are_refused() -> None:
     site = quiet_site(table, asked(table, 1e4, test_seed=1))
     with pytest.warns(UserWarning):
         words = refusal(lambda: site.open(Settings("adaptive"), site.names))
-    assert words.startswith("site 'north' has 5 rows, as far as the noise lets it be known, too few for 4 columns")
+    assert words.startswith("site 'north' has 5 rows by its noisy count, too few for 4 columns")
 
 
 # -- what comes out -------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from fedperi.coordinator.plausible import WIDEST
 from fedperi.coordinator.record import Journal, settings_key
 from fedperi.errors import InputError
 from fedperi.graph.knowledge import unconstrained
+from fedperi.option_values import DATA
 from fedperi.protocol import wire
 from fedperi.protocol.fields import _TOLD, PROTOCOL, Refused
 from fedperi.protocol.messages import MAX_SET, Families, Settings, Welcome
@@ -68,7 +69,7 @@ def same(a: Any, b: Any) -> Any:
 
 
 @settings(max_examples=300)
-@given(run_names, runs, columns, st.sampled_from(wire.DATA))
+@given(run_names, runs, columns, st.sampled_from(DATA))
 def test_an_opening_is_read_as_it_was_written(run: Any, chosen: Any, agreed: Any, data: Any) -> None:
     message = Opening(run, chosen, agreed, data)
     assert wire.read("open", wire.write(message)) == message
@@ -294,7 +295,7 @@ def test_too_much_is_refused_before_it_is_computed() -> None:
     with pytest.raises(Refused, match="asks for more than 8388608 numbers at once"):
         wire.read("ask", wire.write(Asking("r", 1, (block,))), p=20)
     wide = Families(np.zeros(1, np.int64), np.zeros((1, 0), np.int64), np.arange(1, 61)[None, :])
-    with pytest.raises(Refused, match="sets of more than 16 variables"):
+    with pytest.raises(Refused, match="a question is about 60 variables; at most 16 are allowed"):
         wire.read("ask", wire.write(Asking("r", 1, (wide,))), p=100)
 
 
@@ -474,14 +475,14 @@ def test_noise_on_every_answer_is_kept_between_processes(tmp_path: Path) -> None
     told = second.privacy["a"]  # with the last answers: closing tells nothing
     assert told["mechanism"] == "regret"
     assert 0 < told["ledger"]["spent"] <= 3.0
-    assert f"ledger: spent {told['ledger']['spent']:.4g} of" in sites()[0].held.price_ahead()  # nothing came after it
+    assert f"ledger: spent {told['ledger']['spent']:.4g} of" in sites()[0].source.price_ahead()  # nothing came after it
     assert sites()[0].reply("close", wire.write(Closing(RUN_OF_DEFAULTS))) == {"protocol": PROTOCOL}
 
 
 def test_mixed_tables_need_declared_levels(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"dose": rng.normal(size=200), "arm": rng.choice(["u", "v"], 200)})
-    words = r"site 'a', column 'arm': a category, and its levels are declared nowhere.* --write-schema schema.toml"
+    words = r"site 'a', column 'arm' is a category without declared levels.* --write-schema schema.toml"
     with pytest.raises(InputError, match=words) as caught:
         answering(table, name="a", store=tmp_path)
     assert "'u'" not in str(caught.value)
@@ -560,11 +561,11 @@ def test_questions_with_the_opening_are_checked_before_anything_is_paid(tmp_path
         "run r asks to answer round 1 with it: 4 regrets of candidate parent sets. Price: nothing, answers are "
         "computed from noisy statistics that are paid for once."
     )
-    assert site.held.price_ahead() == "epsilon 1, delta 1e-06; ledger: spent 0 of 10, and 1 after it."
+    assert site.source.price_ahead() == "epsilon 1, delta 1e-06; ledger: spent 0 of 10, and 1 after it."
     answers = iter([True] * 9)
     told = open_with(one)
     assert "refused" not in told and told["answer_0"].shape == (1, 4)
-    assert "nothing, the noise was drawn before" in site.held.price_ahead()
+    assert "nothing, the noise was drawn before" in site.source.price_ahead()
     assert "refused" not in open_with(one)  # the coordinator was restarted, and asks the same again
     assert "refused" not in open_with(one, run="other")
     assert open_with(one, one, run="third")["refused"] == GIVEN  # 4 and 8 numbers, over all runs
@@ -757,7 +758,7 @@ def test_privacy_is_told_with_the_answers(tmp_path: Path) -> None:
     told = fp.IPERI().fit(transport).privacy
     for site in sites:
         assert told[site.name]["ledger"]["spent"] > 0
-        assert f"ledger: spent {told[site.name]['ledger']['spent']:.4g} of" in site.held.price_ahead()
+        assert f"ledger: spent {told[site.name]['ledger']['spent']:.4g} of" in site.source.price_ahead()
 
 
 # -- agreement --------------------------------------------------------------------------------------------------------
@@ -776,11 +777,11 @@ AGE, SEX = Column("age", "continuous"), Column("sex", "categorical", ("f", "m"))
         ([Card("n", (AGE,)), Card("s", (AGE,), version="9")], "site 's' has fedperi 9, and the coordinator"),
         (
             [Card("n", (AGE,)), Card("s", (Column("age", "categorical"),))],
-            "column 'age' is continuous by site 'n' and categorical by site 's': give every site the same",
+            "column 'age' is continuous at site 'n' and categorical at site 's': give every site the same",
         ),
         (
             [Card("n", (SEX,)), Card("s", (Column("sex", "categorical", ("m", "f")),))],
-            "column 'sex' has other levels, or another order of them, by site 'n' and site 's'",
+            "column 'sex' has different levels, or a different order of them, at site 'n' and at site 's'",
         ),
     ],
 )
@@ -792,7 +793,7 @@ def test_sites_that_do_not_fit_together_are_told_why(cards: Any, words: str) -> 
 
 def test_the_coordinator_can_declare_nothing_for_a_site() -> None:
     bare, wishes = Column("sex", "categorical"), Wishes(Schema((SEX,)))
-    with pytest.raises(InputError, match="site 'n' does not declare the levels of column 'sex': give every site the"):
+    with pytest.raises(InputError, match="column 'sex' has no declared levels at site 'n': give every site the"):
         agree([Card("n", (bare,)), Card("s", (bare,))], wishes)
     assert agree([Card("n", (SEX,)), Card("s", (SEX,))], wishes) == (SEX,)
     assert agree([Card("n", (SEX,))], Wishes(Schema((bare,)))) == (SEX,)

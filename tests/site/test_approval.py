@@ -66,7 +66,7 @@ def waiting(site: SiteWork) -> str:
 
 
 def spent(site: SiteWork) -> float:
-    ledger = Ledger.look(site.place, site="north", table=site.held.mark)
+    ledger = Ledger.look(site.place, site="north", table=site.source.initial_fingerprint)
     return 0.0 if ledger is None else ledger.spent
 
 
@@ -115,7 +115,7 @@ def test_an_approval_holds_for_what_was_shown_and_for_nothing_else(make: Any, ch
     other = make(tmp_path, **change)
     assert waiting(other) != code
     assert "Not what was approved: it has changed since." in other.log.path.read_text()
-    assert "is not what waits now" in refusal(lambda: decide(site.place, code, APPROVED, "ann"))
+    assert "no request with the code" in refusal(lambda: decide(site.place, code, APPROVED, "ann"))
     assert spent(site) == spent(other) == 0
 
 
@@ -124,7 +124,7 @@ def test_an_approval_does_not_outlive_a_new_price(tmp_path: Path) -> None:
     site = private(tmp_path)
     code = waiting(site)
     decide(site.place, code, APPROVED, "ann")
-    assert private(tmp_path, epsilon=0.5).held.release().epsilon == 0.5
+    assert private(tmp_path, epsilon=0.5).source.release().epsilon == 0.5
     assert waiting(site) != code
     assert "ledger: spent 0.5 of 3" in read_item(site.place).request.price
     assert spent(site) == pytest.approx(0.5)
@@ -148,7 +148,7 @@ def test_a_crash_after_the_noise_was_paid_for_asks_again_and_pays_nothing(
     site = private(tmp_path)
     code = waiting(site)
     decide(site.place, code, APPROVED, "ann")
-    monkeypatch.setattr("fedperi.site.service.statement_side.OwnerDesk.sent", lambda *of: 1 / 0)
+    monkeypatch.setattr("fedperi.site.service.statement_side.OwnerDesk.mark_sent", lambda *of: 1 / 0)
     assert "statement" not in ask(site)
     monkeypatch.undo()
     again = private(tmp_path)
@@ -187,7 +187,7 @@ def test_questions_about_what_waits_fill_no_log(tmp_path: Path) -> None:
 def test_what_waits_is_not_read_from_the_rows_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = private(tmp_path)
     waiting(site)
-    monkeypatch.setattr(site.held, "fingerprint", lambda: pytest.fail("the table was read"))
+    monkeypatch.setattr(site.source, "fingerprint", lambda: pytest.fail("the table was read"))
     waiting(site)
 
 
@@ -203,7 +203,7 @@ def test_nobody_edits_what_was_shown(tmp_path: Path) -> None:
 def test_a_site_that_answers_questions_cannot_wait(tmp_path: Path) -> None:
     for policy in (SitePolicy("regrets"), SitePolicy("moments", methods=("fedcdh",))):
         said = refusal(partial(SiteWork, table(), name="north", store=tmp_path, policy=policy, later_for=HOST))
-        assert "the owner can approve one statement later, and not the answers of a run" in said
+        assert "the owner can approve a statement later, but not the answers of a run" in said
 
 
 # -- the commands -----------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_the_owner_sees_what_waits_and_decides_by_its_code(tmp_path: Path) -> No
     code = waiting(site)
     shown = fedperi_here("pending", "--store", "store", cwd=tmp_path).stdout
     assert re.sub(r"\d{4}-.* UTC", "TIME", shown) == (
-        f"Site 'north', code {code}: waits for a decision since TIME.\n"
+        f"Site 'north', code {code}: waiting for a decision since TIME.\n"
         f"  asked by    {HOST}, run r1\n"
         "  would send  noisy means and covariances. It is one release with noise, of the columns X0, X1, X2; it holds "
         "no row and no exact number\n"
@@ -241,7 +241,10 @@ def test_commands_name_what_is_wrong(tmp_path: Path) -> None:
             ("approve", "south", code, *where),
             "no statement was requested from a site 'south' in 'store': check that the name",
         ),
-        (("approve", "north", "0" * 12, *where), f"is not what waits now, which is {code}"),
+        (
+            ("approve", "north", "0" * 12, *where),
+            f"'{'0' * 12}' waits; the one that waits has the code {code}",
+        ),
         (("approve", "north", *where), f"repeat the code, as in `fedperi approve north {code} --store "),
         (("refuse", "north", *where), f"repeat the code, as in `fedperi refuse north {code} --store "),
         (("site", "x.csv", "--approve", "--approve-later"), "give one of the two"),
@@ -258,7 +261,7 @@ def test_another_account_cannot_decide_by_mistake(tmp_path: Path, monkeypatch: p
     code = waiting(site)
     monkeypatch.setattr(os, "geteuid", lambda: 4242)
     said = refusal(lambda: decide(site.place, code, APPROVED, "root"))
-    assert "belongs to another account, under which the site runs: decide as that account" in said
+    assert "belongs to the account under which the site runs: decide as that account" in said
     assert read_item(site.place).waits
 
 

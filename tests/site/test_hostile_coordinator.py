@@ -26,13 +26,14 @@ from fedperi.cli.flower_apps import site_of
 from fedperi.coordinator.agreement import Wishes, agree
 from fedperi.coordinator.record import Journal
 from fedperi.errors import InputError
+from fedperi.option_values import DATA
 from fedperi.privacy.release.site_release import Budget
 from fedperi.protocol import wire
 from fedperi.protocol.messages import Orientations, Settings
 from fedperi.protocol.policy import SitePolicy
 from fedperi.protocol.requests import Asking, Card, Closing, Hello, Opening
 from fedperi.protocol.steps import Beginning
-from fedperi.site.service.source import OTHERWISE
+from fedperi.site.service.source import OTHER_COLUMNS
 from fedperi.tables.schema import Column, Schema
 from fedperi.transports.flower.exchange import Peer
 from fedperi.transports.flower.transport import FlowerTransport
@@ -170,7 +171,7 @@ described = st.one_of(
 @given(
     st.lists(described, min_size=1, max_size=4, unique_by=lambda column: column.name),
     st.booleans(),
-    st.sampled_from(wire.DATA),
+    st.sampled_from(DATA),
     st.sampled_from([0.0, 1.0, 1.0, 1.0, 2.0]),
     st.integers(0, 10**9),
 )
@@ -185,7 +186,9 @@ def test_property_a_message_gets_the_honest_answer_or_one_of_two_refusals(
         columns = [*(own[name] for name in kept), *(column for column in columns if column.name not in kept)][:3]
     reply = opened(site, f"r{zlib.crc32(repr((columns, data, penalty)).encode())}", tuple(columns), data, penalty)
     if "refused" in reply:
-        assert reply["refused"] == OTHERWISE or reply["refused"].startswith("this site scores with a penalty of 1, ")
+        assert reply["refused"] == OTHER_COLUMNS or reply["refused"].startswith(
+            "this site scores with a penalty of 1, "
+        )
         return
     assert sorted(column.name for column in columns) == sorted(json.loads(truth["names"]))
     if [column.name for column in columns] == json.loads(truth["names"]):
@@ -209,9 +212,9 @@ def test_every_column_of_an_honest_opening_is_compared(honest: Any) -> None:
             (age, dose, replace(arm, name="leg")),
         ]
     ):
-        assert opened(site, f"other{at}", columns, "mixed")["refused"] == OTHERWISE, columns
+        assert opened(site, f"other{at}", columns, "mixed")["refused"] == OTHER_COLUMNS, columns
     for data in ("linear", "nonlinear", "discrete"):
-        assert opened(site, f"as-{data}", site.card.columns, data)["refused"] == OTHERWISE
+        assert opened(site, f"as-{data}", site.card.columns, data)["refused"] == OTHER_COLUMNS
 
 
 def test_steps_read_the_rows_as_the_site_does(tmp_path: Path) -> None:
@@ -220,12 +223,12 @@ def test_steps_read_the_rows_as_the_site_does(tmp_path: Path) -> None:
     policy = SitePolicy("regrets", methods=("fedcdh",))
     site = answering(rows, name="north", store=tmp_path, policy=policy)
     narrow = tuple(replace(column, bounds=(60.0, 60.1)) for column in site.card.columns)
-    assert site.reply("begin", wire.write(Beginning("r", "fedcdh", narrow)))["refused"] == OTHERWISE
+    assert site.reply("begin", wire.write(Beginning("r", "fedcdh", narrow)))["refused"] == OTHER_COLUMNS
     turned = tuple(reversed(site.card.columns))
     assert json.loads(site.reply("begin", wire.write(Beginning("q", "fedcdh", turned)))["names"]) == [
         column.name for column in turned
     ]
-    assert np.array_equal(site.held.rows([c.name for c in turned], "fedcdh"), rows[["crp", "pressure", "age"]])
+    assert np.array_equal(site.source.rows([c.name for c in turned], "fedcdh"), rows[["crp", "pressure", "age"]])
 
 
 def test_a_site_that_reads_its_table_in_another_way_does_not_go_on_with_a_run(tmp_path: Path) -> None:
@@ -298,7 +301,7 @@ def test_counts_that_are_damaged_stop_a_site(tmp_path: Path) -> None:
 
 def test_a_limit_is_a_whole_number() -> None:
     for bad in (-1, 2.5, True, "many"):
-        with pytest.raises(InputError, match="most_openings is a whole number, zero or positive, not"):
+        with pytest.raises(InputError, match="most_openings must be a whole number, zero or positive, not"):
             SitePolicy("regrets", most_openings=bad)
 
 
@@ -325,7 +328,8 @@ BARE = Column("age", "continuous")
         (
             [Card("n", (AGE,), data="nonlinear"), Card("s", (BARE,), data="nonlinear")],
             Wishes(),
-            "column 'age' has other bounds by site 'n' and site 's': give every site the same schema file (--schema)",
+            "column 'age' has different bounds at site 'n' and at site 's': give every site the same schema file "
+            "(--schema)",
         ),
         (
             [Card("n", (AGE,)), Card("s", (AGE,))],
@@ -342,7 +346,7 @@ BARE = Column("age", "continuous")
         (
             [Card("n", (AGE,)), Card("s", (AGE,))],
             Wishes(Schema((Column("age", "categorical", ("1", "2")),))),
-            "column 'age' is continuous by site 'n' and categorical by the coordinator's schema: give every site",
+            "column 'age' is continuous at site 'n' and categorical in the coordinator's schema: give every site",
         ),
     ],
 )
@@ -362,7 +366,7 @@ def test_a_penalty_is_the_sites() -> None:
     with pytest.raises(InputError) as caught:
         agree([Card("n", (AGE,))], penalty=2.0)
     assert str(caught.value).startswith(
-        "the coordinator asks for a penalty of 2, and site 'n' has 1: a site decides about it, because another one may "
+        "the coordinator asks for a penalty of 2, and site 'n' has 1: the site decides, because another penalty may "
         "cost it privacy. Have every site started with --penalty 2, or run with 1"
     )
 
@@ -512,7 +516,7 @@ class Priced:
 
     @property
     def ledger(self) -> Any:
-        return Budget.look(self.site.held._table, self.site.held.privacy).ledger
+        return Budget.look(self.site.source.table, self.site.source.privacy).ledger
 
     def send(self, kind: Any, message: Any) -> Any:
         """Send a message: the reply, and what the ledger recorded meanwhile, as the prompt should have shown it."""
@@ -574,7 +578,7 @@ def test_the_price_of_every_answer_is_what_the_ledger_records(tmp_path: Path) ->
     assert prices[1].count("epsilon") == 2  # the third question of the round is the second one again
     spent = priced.ledger.spent
     reply, told, _ = priced.send("open", priced.opening("d", Settings("adaptive", penalty=2.0)))
-    assert reply["refused"].startswith("this site scores with a penalty of 1, and takes no other from a message")
+    assert reply["refused"].startswith("this site scores with a penalty of 1, and no message can change it")
     assert told == "" and priced.ledger.spent == spent
 
 
@@ -668,7 +672,7 @@ def test_a_site_with_categories_and_no_schema_is_told_what_to_write(tmp_path: Pa
     )
     assert done.returncode == 2
     words = done.stderr
-    assert words.startswith("error: site 'north', column 'arm': a category, and its levels are declared nowhere.")
+    assert words.startswith("error: site 'north', column 'arm' is a category without declared levels.")
     assert "`fedperi check FILE --write-schema schema.toml` begins one" in words
     assert not any(f"'{level}'" in words for level in "uv")
     made = fedperi_here("check", tmp_path / "north.csv", "--write-schema", tmp_path / "schema.toml")
@@ -722,5 +726,5 @@ def test_plain_flower_takes_the_same_options(tmp_path: Path) -> None:
     config |= {"most-openings": 3}
     site = site_of(config | {"bootstrap": True})
     assert (site.card.penalty, site.card.bootstrap, site.policy.most_openings) == (2.0, True, 3)
-    with pytest.raises(InputError, match="bootstrap is true or false, not 'false'"):
+    with pytest.raises(InputError, match="bootstrap must be true or false, not 'false'"):
         site_of(config | {"bootstrap": "false"})

@@ -131,9 +131,10 @@ def test_sites_that_differ_get_a_proposal_and_accept_it(pilot: Pilot) -> None:
         waiting = sites("schema.toml", "other.toml", "first")
         assert first.done() == 2, first.said
         assert (
-            "column 'X0': bounds are -20 to 20 at east, -10 to 30 at north; the widest hold, -20 to 30." in first.said
+            "column 'X0': bounds are -20 to 20 at east, -10 to 30 at north; the widest are used, -20 to 30."
+            in first.said
         )
-        assert "column 'X0' has other bounds by site 'east' and site 'north'" in first.said
+        assert "column 'X0' has different bounds at site 'east' and at site 'north'" in first.said
         for site in waiting:
             assert "gave our statement" not in site.said and site.end() == 0
         for name, own in (("east", "schema.toml"), ("north", "other.toml")):

@@ -147,7 +147,7 @@ UPDATE = {"parameters": np.zeros((1, 25)), "rho": np.ones(1), "total": 900.0, "l
 
 
 def test_a_site_runs_no_method_without_privacy_unless_it_is_allowed(tables: Any, tmp_path: Path) -> None:
-    words = "'fedcdh' is not private, and a site runs no such method unless its people allow it (fedperi site --allow)"
+    words = "'fedcdh' is not private, and a site runs such a method only if its owner allows it (fedperi site --allow)"
     site, told = begun(tables["north"], tmp_path, "fedcdh", SitePolicy("regrets"))
     assert told["refused"] == f"{words}; allowed here: none"
     assert "refused 'begin'" in site.log.path.read_text()
@@ -279,7 +279,9 @@ def test_categories_and_other_columns_are_refused(tmp_path: Path) -> None:
     told = site.reply("begin", wire.write(Beginning("r", "fedcdh", declared)))
     assert told["refused"] == "fedcdh needs numbers, and the column 'b' is a category"
     told = site.reply("begin", wire.write(Beginning("r", "fedcdh", declared[:1])))
-    assert told["refused"].startswith("the run does not take the columns as this site's own schema and options do")
+    assert told["refused"].startswith(
+        "the columns or the type of data of this run differ from this site's own schema and options"
+    )
 
 
 def test_nothing_but_declared_arrays_leaves_a_site(tmp_path: Path) -> None:
@@ -317,10 +319,10 @@ def test_nothing_but_declared_arrays_leaves_a_site(tmp_path: Path) -> None:
 
 
 def test_a_message_that_is_too_large_is_refused_with_a_remedy(tables: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"'fourth' would send 8388609 numbers to every site, .*: ask for less"):
+    with pytest.raises(InputError, match=r"'fourth' would send 8388609 numbers to every site; .*: use fewer"):
         write_step_request(StepRequest("r", 1, "fourth", {"maps": np.zeros(MAX_NUMBERS + 1)}))
     site, _ = begun(tables["north"], tmp_path)
-    with pytest.raises(Refused, match=r"the answer would have 8388609 numbers, .*: ask for less"):
+    with pytest.raises(Refused, match=r"the answer would have 8388609 numbers; .*: use fewer"):
         site._steps._count("r", MAX_NUMBERS + 1)
 
 

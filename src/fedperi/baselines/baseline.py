@@ -1,4 +1,4 @@
-"""Common to the baselines: sites as workers, checks of options, repair of cycles, a `Result` without regrets."""
+"""Common to the baselines: sites as workers, sums over sites, repair of cycles, a `Result` without regrets."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 def work_transport(
     sites: Any, schema: Any = None, missing: Missing = "error", method: str = "this method"
 ) -> WorkTransport:
-    """Turn what `IPERI.fit` takes (tables, paths, `Site` objects, a mapping) into a transport.
-
-    A transport is returned as it is.
+    """Make a transport from tables, paths, `Site` objects or a mapping of them; return a transport as it is.
 
     Targets that a `Site` declares are not used: these methods have no notion of an intervention.
 
@@ -67,6 +65,14 @@ def work_transport(
     if not tables:
         raise InputError("a federation needs at least one site; the list is empty")
     return WorkInProcess(*numeric_rows(tables, schema, missing, method))
+
+
+def coordinate(sites: Any, schema: Any, missing: Missing, method: str, worker: str) -> WorkCoordinator:
+    """Begin a run at all sites; the arguments are those of `work_transport`, and the name of the worker."""
+    coordinator = WorkCoordinator(work_transport(sites, schema, missing, method), worker)
+    if len(coordinator.names) < 2:
+        raise InputError(f"{method} needs at least two variables; there is only {coordinator.names[0]!r}")
+    return coordinator
 
 
 def baseline_result(
@@ -181,6 +187,18 @@ def acyclic(
         i, j = divmod(int(weakest), len(kept))
         kept[i, j] = False
         dropped.append((i, j))
+
+
+def total(parts: Sequence[Any]) -> NDArray[np.float64]:
+    """Add arrays of the sites, the smallest numbers first, so that the order of the sites does not matter.
+
+    Examples
+    --------
+    >>> total([np.array([1.0, 2.0]), np.array([3.0, -4.0])]).tolist()
+    [4.0, -2.0]
+    """
+    out: NDArray[np.float64] = np.sort(np.asarray(parts, dtype=np.float64), axis=0).sum(axis=0)
+    return out
 
 
 def pairs(edges: Iterable[tuple[int, int]], names: Sequence[str]) -> list[list[str]]:

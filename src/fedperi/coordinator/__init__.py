@@ -1,1 +1,1 @@
-"""What runs at the coordinator: rounds, agreement between sites, journal, checks of answers."""
+"""The coordinator: rounds, agreement between sites, the journal, and checks of answers."""

@@ -1,4 +1,4 @@
-"""Questions that are known before a run is opened, so that they can go out with the opening."""
+"""Questions that are known before a run is opened, so that they can be sent with the opening."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..search.screening import FULL, candidate_parents
 
 
 def first_look(p: int) -> tuple[Question, ...]:
-    """Return the first questions of PERI and I-PERI, where they depend on the number of variables alone.
+    """Return the first questions of PERI and I-PERI, if they depend only on the number of variables.
 
-    Up to `fedperi.search.screening.FULL` variables they depend on background knowledge too, and there is none.
+    Up to `fedperi.search.screening.FULL` variables they also depend on background knowledge, and none is returned.
 
     Examples
     --------
@@ -25,25 +25,25 @@ def first_look(p: int) -> tuple[Question, ...]:
     """
     if p <= FULL:
         return ()
-    # The search itself says what it begins with, so that the two can never differ.
-    oracle = _Listening(tuple(map(str, range(p))))
+    # The questions come from the search itself, so that the two can never differ.
+    oracle = _Recorder(tuple(map(str, range(p))))
     try:
         candidate_parents(ParentSets(oracle, 0.0, unconstrained(oracle.names)))
-    except _Heard as heard:
-        return tuple(Families(*block) for block in heard.families)
+    except _Asked as asked:
+        return tuple(Families(*block) for block in asked.families)
     return ()
 
 
-class _Heard(Exception):
+class _Asked(Exception):
     def __init__(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> None:
         self.families = families
 
 
-class _Listening:
-    """An oracle that takes down the first questions, and answers none."""
+class _Recorder:
+    """An oracle that raises with the first questions, instead of an answer."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
 
     def regrets(self, families: Sequence[tuple[Ints, Ints, Ints]]) -> NoReturn:
-        raise _Heard(families)
+        raise _Asked(families)

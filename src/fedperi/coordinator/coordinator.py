@@ -1,4 +1,4 @@
-"""The coordinator's side of a run: it asks all sites in rounds, counts, and keeps a transcript."""
+"""The coordinator's side of a run: it asks all sites in rounds, counts the questions, and keeps a transcript."""
 
 from __future__ import annotations
 
@@ -10,62 +10,65 @@ import numpy as np
 from ..errors import InputError
 from ..names import check_name
 from ..protocol.messages import Floats, Question, Settings, Welcome
-from ..protocol.questions import shape
 from .plausible import check_answers, check_rows
 from .record import Transcript
 
 
-class Transport(Protocol):
-    """How messages reach the sites."""
+class Connection(Protocol):
+    """What every transport can do."""
+
+    def close(self) -> None:
+        """Tell the sites that the run is over."""
+
+    def fingerprints(self) -> Sequence[str | None]:
+        """Return a hash of the data of each site, if it is known here; it is never sent over a network."""
+
+    @property
+    def dropped(self) -> Sequence[Mapping[str, str]]:
+        """Sites that should take part and do not, each with its name (`site`) and the reason (`why`)."""
+
+
+class Transport(Connection, Protocol):
+    """How questions reach the sites."""
 
     def open(self, settings: Settings) -> list[Welcome]:
         """Begin a run at every site."""
 
     def ask(self, questions: Sequence[Question]) -> Iterable[Sequence[Floats]]:
-        """Put the same questions to every site: one list of answers per site, in the order of the welcomes."""
-
-    def close(self) -> None:
-        """Tell the sites that the run is over."""
+        """Ask every site the same questions: one list of answers per site, in the order of the welcomes."""
 
     def privacy(self) -> Sequence[dict[str, Any] | None]:
-        """Return what each site says about its privacy so far; answers may have cost something since the welcome."""
-
-    def fingerprints(self) -> Sequence[str | None]:
-        """Identify what each site answers from, where that is known here; never sent over a network."""
-
-    @property
-    def dropped(self) -> Sequence[Mapping[str, str]]:
-        """Sites that were to take part and do not, each with its name (`site`) and the reason (`why`)."""
+        """Return what each site says about its privacy so far; answers may have had a price since the welcome."""
 
     @property
     def widest(self) -> int:
-        """Columns, or levels, of the widest variable, at most."""
+        """Largest number of columns or levels of a variable."""
 
     @property
     def counted(self) -> bool:
-        """Whether a site may score by counts."""
+        """Whether some site may compute its scores from counts."""
 
 
 class Coordinator:
-    """Asks all sites in rounds; checks what comes back; keeps a transcript.
+    """Asks all sites in rounds, checks their answers, and keeps a transcript.
 
     Parameters
     ----------
     transport : Transport
-        How messages reach the sites.
+        How questions reach the sites.
     settings : Settings
-        What the sites are told at the beginning.
+        What the sites get when the run opens.
     look : callable, optional
-        Called before every round; what it raises ends the run.
+        Called before every round; if it raises, the run ends.
 
     Attributes
     ----------
     sites : tuple of Welcome
-        Who takes part.
+        The sites that take part.
     rounds, queries : int
-        How often all sites were asked, and for how many numbers each.
+        Number of rounds, and of numbers that each site was asked for.
     transcript : Transcript
-        Every question and answer so far.
+        All questions and answers so far.
     """
 
     def __init__(self, transport: Transport, settings: Settings, look: Callable[[], None] = lambda: None) -> None:
@@ -85,13 +88,13 @@ class Coordinator:
         return self.sites[0].names
 
     def ask(self, questions: Sequence[Question]) -> list[Floats]:
-        """Ask every site, as one round; answers to one question are stacked, one row per site."""
+        """Ask every site in one round; return one array per question, with one row per site."""
         questions = [question for question in questions if question.answers]
         if not questions:
             return []
         self.look()
-        # Answers are large: each is copied to its row when it arrives, and not kept.
-        stacked = [np.empty((len(self.sites), *shape(question))) for question in questions]
+        # Answers are large: each is copied into its row when it arrives, and is not kept twice.
+        stacked = [np.empty((len(self.sites), *question.shape)) for question in questions]
         widest, counted = self.transport.widest, self.transport.counted
         count = 0
         for count, mine in enumerate(self.transport.ask(questions), start=1):
@@ -117,7 +120,7 @@ class Coordinator:
 
 
 def check_together(sites: Sequence[Welcome]) -> None:
-    """Raise unless sites have names of their own, the same variables in the same order, and rows.
+    """Raise unless sites have different names, the same variables in the same order, and rows.
 
     Examples
     --------
@@ -126,14 +129,9 @@ def check_together(sites: Sequence[Welcome]) -> None:
     ...
     fedperi.errors.InputError: two sites are called 'north': give each a name of its own
     """
-    if not sites:
-        raise InputError("a federation needs at least one site; the list is empty")
-    seen: set[str] = set()
     for site in sites:
         check_name(site.site, "a site")
-        if site.site in seen:
-            raise InputError(f"two sites are called {site.site!r}: give each a name of its own")
-        seen.add(site.site)
+    check_distinct([site.site for site in sites])
     names = common_names([(site.site, site.names) for site in sites])
     for position, name in enumerate(names, start=1):
         check_name(name, f"site {sites[0].site!r}, variable {position}")
@@ -144,14 +142,21 @@ def check_together(sites: Sequence[Welcome]) -> None:
 
 
 def _fits(question: Question, answer: object) -> bool:
-    """Whether an answer holds a number for everything that was asked; infinity is one (a set too large to judge)."""
-    if not isinstance(answer, np.ndarray) or answer.dtype.kind != "f" or answer.shape != shape(question):
+    """Whether an answer holds a number for everything that was asked; a regret may be infinite."""
+    if not isinstance(answer, np.ndarray) or answer.dtype.kind != "f" or answer.shape != question.shape:
         return False
     return not np.isnan(answer).any()
 
 
+def check_distinct(sites: Sequence[str]) -> None:
+    """Raise if two sites have the same name."""
+    for at, site in enumerate(sites):
+        if site in sites[:at]:
+            raise InputError(f"two sites are called {site!r}: give each a name of its own")
+
+
 def common_names(sites: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
-    """Return the variables in the order of the first site; raise unless all sites, by name, have the same ones."""
+    """Return the variables in the order of the first site; raise unless all sites (name, variables) have the same."""
     if not sites:
         raise InputError("a federation needs at least one site; the list is empty")
     first, names = sites[0]

@@ -1,35 +1,36 @@
-"""What a table could answer: every number that a site sends is bounded by its number of rows, and refused beyond.
+"""Bounds on the answers of a site: a number that no table with its number of rows can give is refused.
 
-Sites are not trusted with the graph. A regret of a million at one site would outweigh all others, and no table of a
-thousand rows has one. The bounds follow from the definition of the scores. Let a site have ``n`` rows, and let every
-variable have at most ``d`` columns (or levels) in its score.
+Sites are not trusted. A regret of a million at one site would outweigh all other sites, and no table of a thousand rows
+gives one. The bounds follow from the definition of the scores. Let a site have ``n`` rows, and let every variable have
+at most ``d`` columns (or levels) in its score.
 
 *Fit.* A Gaussian fit is ``-(n/2) log det cov(i | S)`` in units of the columns' standard deviations. The determinant is
-a product of ``d`` residual variances. Each is at most 1, and at least `SINGULAR`, since a site refuses columns that are
-collinear to that degree. So fits lie in ``[0, d (n/2) log(1/SINGULAR)]``. In a score of counts each row has a
+a product of ``d`` residual variances. Each is at most 1, and at least `SINGULAR`, because a site refuses columns that
+are closer to collinear. So fits lie in ``[0, d (n/2) log(1/SINGULAR)]``. In a score of counts each row has a
 probability of at most 1, and under BDeu of at least ``1 / (d (1 + n q))`` with ``q <= d^16`` configurations of at most
 `MAX_SET` parents. So these scores lie in ``[-n (log d + log(1 + n q)), 0]``. `_most_fit` is the larger of both ranges.
 
 *Price.* BIC charges ``penalty * (d_i d_S / 2) log n``; ``S`` has at most `MAX_SET` variables of ``d`` columns.
 
-*Regret.* It is the difference of two scores with their prices, and the adaptive mask lowers a score by `PARTIAL_PRICE`
-at most. So its absolute value is at most the range of fits, and the price, and that. A set is too large to be judged,
-and its regret infinite, only if its columns are more than half of the rows; never so under the adaptive mask, which
-then judges a part of it.
+*Regret.* It is the difference of two scores with their prices, and the adaptive mask lowers a score by at most
+`PARTIAL_PRICE`. So its absolute value is at most the sum of the range of fits, the price and `PARTIAL_PRICE`. A regret
+is infinite only if the columns of the set are more than half of the rows, so that the set cannot be judged. Under the
+adaptive mask it is never infinite: a part of the set is judged instead.
 
-*Shape.* Under the adaptive mask a set is judged by its best part. So one more parent raises a regret by `PARTIAL_PRICE`
-at most, and any set is at most `INTERVENTION_PRICE` worse than no parents. Under the other masks one more parent never
-worsens a Gaussian fit, so it raises a regret by its price at most, ``penalty * (d^2 / 2) log n``. Without this a site
-could forbid edges at thousands of nats each. Scores of counts have no such bound: BDeu can lose by a parent.
+*Shape.* Under the adaptive mask a set is judged by its best part. So one more parent raises a regret by at most
+`PARTIAL_PRICE`, and any set is at most `INTERVENTION_PRICE` worse than no parents. Under the other masks one more
+parent never worsens a Gaussian fit, so it raises a regret by at most its price, ``penalty * (d^2 / 2) log n``. Without
+this check a site could forbid edges, at thousands of nats each. Scores of counts have no such bound: one more parent
+can worsen BDeu.
 
-*Discrepancy* (phase 2). It is the difference of two fits of nested sets, hence not negative; where too many neighbours
-are judged one by one, it is a sum of at most ``p`` such differences.
+*Discrepancy* (phase 2). It is the difference between the fits of two nested sets, so it is not negative. If too many
+neighbours are judged one by one, it is a sum of at most ``p`` such differences.
 
 *Noise.* A site that adds noise to each answer declares its scale. Laplace noise exceeds `ROOM` times its scale with
-probability ``exp(-50)``. The scale is bounded as well: noise of a thousand times the range of all regrets is no answer.
+probability ``exp(-50)``. The scale is bounded, too: noise of a thousand times the range of all regrets hides them all.
 
-A site that keeps to these bounds can still lie: it can answer from a table that it made up. The graph without each site
-(`fedperi.methods.iperi.leave_out`) shows which site a graph rests on.
+A site within these bounds can still lie: it can answer from an invented table. The graph without each site
+(`fedperi.methods.iperi.leave_out`) shows on which sites a graph depends.
 """
 
 from __future__ import annotations
@@ -47,23 +48,23 @@ from ..scores.masking import INTERVENTION_PRICE, PARTIAL_PRICE
 from ..scores.regression import SINGULAR
 
 MOST_ROWS = 1e12
-"""Rows of a table at most: one column of more would be 8 terabytes."""
+"""Most rows of a table: one column of that length has 8 terabytes."""
 
 WIDEST = 100
-"""Columns of a variable at most, where it is not known: text with more levels is refused as an identifier."""
+"""Most columns of a variable, if the number is not known: text with more levels is refused as an identifier."""
 
 ROOM = 50.0
-"""How many times its scale noise may be."""
+"""Largest accepted noise, in units of its scale."""
 
 ROUNDING = 1e-5
-"""Error of a fit, in nats per row: columns that are all but collinear (`SINGULAR`) leave few digits of a residual."""
+"""Error of a fit, in nats per row: nearly collinear columns (`SINGULAR`) leave few correct digits in a residual."""
 
 MOST_NOISE = 1e3
-"""How many times the range of regrets the scale of noise may be."""
+"""Largest accepted scale of noise, in units of the range of regrets."""
 
 
 def check_rows(site: Welcome) -> None:
-    """Raise unless a site's number of rows is one that a table can have.
+    """Raise unless a table can have a site's number of rows.
 
     Examples
     --------
@@ -88,20 +89,20 @@ def check_answers(
     *,
     counted: bool = True,
 ) -> None:
-    """Raise if an answer holds a number that no table of the site's size gives; the first lines of the module say why.
+    """Raise if an answer holds a number that no table of the site's size gives; see the module's docstring.
 
     Parameters
     ----------
     site : Welcome
-        Who answers: its number of rows, and the noise that it declares.
+        The site's number of rows, and the noise that it declares.
     settings : Settings
-        What it was told at the beginning.
+        The settings of the run.
     widest : int
-        Columns, or levels, of the widest variable.
+        Largest number of columns or levels of a variable.
     questions, answers : sequences of equal length
         Answers have the shapes of their questions.
     counted : bool
-        Whether scores may be those of counts, of which less is known.
+        Whether scores may be computed from counts: then fewer bounds hold.
 
     Examples
     --------
@@ -150,17 +151,17 @@ def _check_regrets(
     sizes = question.fixed.shape[1] + subset_sizes(question.free.shape[1])
     masked = _is_masked(site, settings)
     too_large = np.zeros(len(sizes), bool) if masked else (sizes > 0) & (2 * widest * (sizes + 1) > site.n)
-    endless = np.isposinf(answer)
-    if (endless & ~too_large).any():
-        _refuse(site, "answered that a set of parents is too large for its rows, which it is not")
+    infinite = np.isposinf(answer)
+    if (infinite & ~too_large).any():
+        _refuse(site, "answered that it has too few rows for a set of parents, but it has enough")
     most = largest_regret(site.n, widest, settings.penalty) + slack
-    _check_range(site, "regret", np.where(endless, 0.0, answer), -most, most)
+    _check_range(site, "regret", np.where(infinite, 0.0, answer), -most, most)
 
 
 def _check_shape(
     site: Welcome, settings: Settings, widest: int, question: Families, answer: Floats, slack: float, counted: bool
 ) -> None:
-    """How much a further parent raises a regret; to be called after `_check_regrets`."""
+    """Raise if one more parent raises a regret too much; to be called after `_check_regrets`."""
     masked = _is_masked(site, settings)
     if counted and not masked:
         return
@@ -169,14 +170,14 @@ def _check_shape(
     under = "under the adaptive mask" if masked else f"with a penalty of {settings.penalty:g}"
     for t in range(question.free.shape[1]):
         without, within = np.moveaxis(answer.reshape(len(answer), -1, 2, 1 << t), 2, 0)
-        # A set that is too large for the rows says nothing about the parent.
+        # An infinite regret (too few rows for the set) says nothing about the parent.
         _check_step(site, np.subtract(within, without, out=np.zeros_like(within), where=within < np.inf), most, under)
     if masked and not question.fixed.shape[1]:
         _check_step(site, answer - answer[:, :1], INTERVENTION_PRICE + slack, under)
 
 
 def _is_masked(site: Welcome, settings: Settings) -> bool:
-    """Whether a site judges sets by their best parts; who declares targets does not."""
+    """Whether a site judges sets by their best parts; a site with declared targets does not."""
     return settings.masking == "adaptive" and site.targets is None
 
 
@@ -191,27 +192,24 @@ def _check_step(site: Welcome, steps: Floats, most: float, under: str) -> None:
 
 
 def _check_range(site: Welcome, what: str, answer: Floats, least: float, most: float) -> None:
-    for value, fine in ((float(answer.max(initial=0.0)), most), (float(answer.min(initial=0.0)), least)):
+    highest, lowest = float(answer.max(initial=0.0)), float(answer.min(initial=0.0))
+    for value, limit in ((highest, f"above {most:.6g}"), (lowest, f"below {least:.6g}")):
         if not least <= value <= most:
-            _refuse(
-                site,
-                f"answered with a {what} of {value:.6g}: a table of {site.n:g} rows gives none "
-                f"{'above' if fine == most else 'below'} {fine:.6g}",
-            )
+            _refuse(site, f"answered with a {what} of {value:.6g}: a table of {site.n:g} rows gives none {limit}")
 
 
 def _noise_scale(site: Welcome, settings: Settings, widest: int) -> float:
-    """The scale of the noise that a site adds to each answer, as it declares it; 0 if it adds none."""
-    told = site.privacy
-    if not isinstance(told, dict) or told.get("mechanism") != "regret":
+    """Return the declared scale of the noise that a site adds to each answer; 0 if it adds none."""
+    privacy = site.privacy
+    if not isinstance(privacy, dict) or privacy.get("mechanism") != "regret":
         return 0.0
-    scale = told.get("noise_scale")
+    scale = privacy.get("noise_scale")
     most = MOST_NOISE * largest_regret(site.n, widest, settings.penalty)
     if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 <= scale <= most:
         _refuse(
             site,
-            f"declares noise of scale {scale!r:.40} on each answer, and nothing could be learned from more than "
-            f"{most:.3g}; it could take a larger epsilon, or the mechanism 'statistics'",
+            f"declares noise of scale {scale!r:.40} on each answer, and nothing can be learned with a scale above "
+            f"{most:.3g}; the site can choose a larger epsilon, or the mechanism 'statistics'",
         )
     return float(scale)
 

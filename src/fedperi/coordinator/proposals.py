@@ -1,8 +1,7 @@
-"""One schema out of what sites propose: what they agree on, what was settled by a rule, and what people must settle.
+"""Merge the proposals of sites into one schema, and list the conflicts that people must resolve.
 
-Sites propose names, kinds, levels, bounds and units, from their schema files or, over a network, in what they announce.
-None of it is read from rows, and no table is needed. What is agreed on changes nothing at a site before its owner
-accepts it (`accepted`).
+Sites propose names, kinds, levels, bounds and units, in their schema files or, over a network, in their cards. No table
+is read. The merged schema changes nothing at a site until its owner accepts it (`accepted`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True)
 class Proposal:
-    """What one site says about its columns."""
+    """The columns of one site."""
 
     site: str
     schema: Schema
@@ -37,16 +36,16 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of proposals.
+    """The result of `merge`.
 
     Parameters
     ----------
     schema : Schema
-        The columns that could be agreed on; complete only if there is no conflict.
+        The columns without conflicts.
     conflicts : tuple of str
-        What people must settle, with the sites and the remedy.
+        What people must resolve, with the sites and the remedy.
     remarks : tuple of str
-        What was settled by a rule, so that people can look whether it is right.
+        What a rule has decided, so that people can check it.
     """
 
     schema: Schema
@@ -55,9 +54,10 @@ class Merged:
 
 
 def merge(proposals: Sequence[Proposal], without: Collection[str] = ()) -> Merged:
-    """Find one schema for all sites.
+    """Merge proposals into one schema for all sites.
 
-    Levels that only some sites list are taken for all; of bounds the widest hold. Everything else must be the same.
+    A level that only some sites list is added for all sites, and the widest bounds are used. Everything else must be
+    the same.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def merge(proposals: Sequence[Proposal], without: Collection[str] = ()) -> Merge
     >>> sex, more = Column("sex", "categorical", ("f", "m")), Column("sex", "categorical", ("f", "m", "x"))
     >>> merged = merge([Proposal("north", Schema((sex,))), Proposal("south", Schema((more,)))])
     >>> merged.schema["sex"].levels, merged.remarks
-    (('f', 'm', 'x'), ("column 'sex': level 'x' is listed by south only; it is taken for all sites",))
+    (('f', 'm', 'x'), ("column 'sex': level 'x' is listed by south only; it is added for all sites",))
     >>> age = Column("sex", "continuous")
     >>> print(merge([Proposal("north", Schema((sex,))), Proposal("south", Schema((age,)))]).conflicts[0])
     column 'sex': categorical at north and continuous at south; agree on one kind, and write it in every file
@@ -104,7 +104,7 @@ def merge(proposals: Sequence[Proposal], without: Collection[str] = ()) -> Merge
 
 
 def announced(cards: Sequence[Card]) -> list[Proposal]:
-    """Take what sites announce over a network as proposals: names, kinds, levels and bounds, as they declare them.
+    """Return the proposals in the cards of sites: names, kinds, and the declared levels and bounds.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def announced(cards: Sequence[Card]) -> list[Proposal]:
 
 
 class _Settled:
-    """One column, as far as the sites agree on it."""
+    """The merged column with a name, or None and the conflicts."""
 
     def __init__(self, name: str, proposals: Sequence[Proposal]) -> None:
         self.conflicts: list[str] = []
@@ -128,10 +128,10 @@ class _Settled:
         absent = [one.site for one in proposals if one.site not in told]
         if absent:
             ignoring = [one.site for one in proposals if name in one.ignored]
-            why = f" ({_list(ignoring)} leave it out)" if len(ignoring) > 1 else f" ({_list(ignoring)} leaves it out)"
+            why = f" ({_list(ignoring)} leave{'s' * (len(ignoring) == 1)} it out)" if ignoring else ""
             self.conflicts.append(
-                f"{self._of}: proposed by {_list(told)}, not by {_list(absent)}{why * bool(ignoring)}; add it there, "
-                "or leave it out everywhere (fedperi schema merge --leave-out)"
+                f"{self._of}: proposed by {_list(told)}, not by {_list(absent)}{why}; add it there, or leave it out "
+                "everywhere (fedperi schema merge --leave-out)"
             )
             return
         kinds = _by(told, lambda column: column.kind)
@@ -146,30 +146,30 @@ class _Settled:
             self.column = Column(name, kind, levels, bounds)
 
     def _unit(self, units: dict[str, str]) -> str:
-        """Agree on the unit; a site that gives none is assumed to use that of the others, and is told so."""
+        """Merge the units; a site that names none is assumed to use that of the others, and a remark says so."""
         said = {unit: sites for unit, sites in _by(units, str).items() if unit}
         if len(said) > 1:
             words = " and ".join(f"{unit} at {_list(sites)}" for unit, sites in said.items())
             self.conflicts.append(
-                f"{self._of}: {words}; agree on one unit. A site with another one keeps its table, writes the agreed "
-                "unit, and how to get there: scale = { SITE = 0.4536 }; with noise it converts its table instead"
+                f"{self._of}: {words}; agree on one unit. A site with another unit keeps its table, and writes the "
+                "agreed unit and the factor, as in scale = { SITE = 0.4536 }; with noise it converts its table instead"
             )
         silent = [site for site, unit in units.items() if not unit]
         if len(said) == 1 and silent:
             unit = next(iter(said))
-            self.remarks.append(f"{self._of}: the unit is {unit}, and {_list(silent)} names none; ask there")
+            self.remarks.append(f"{self._of}: the unit is {unit}, but {_list(silent)} gave none; ask there")
         return next(iter(said), "")
 
     def _levels(self, told: dict[str, Column]) -> tuple[str, ...] | None:
         listed = {site: column.levels for site, column in told.items() if column.levels is not None}
         if not listed:
             self.conflicts.append(
-                f"{self._of}: no site lists its levels; one site at least must list all that may occur at any site"
+                f"{self._of}: no site lists its levels; at least one site must list all that may occur at any site"
             )
             return None
         silent = [site for site in told if site not in listed]
         if silent:
-            self.remarks.append(f"{self._of}: {_list(silent)} lists no levels, and gets those of {_list(listed)}")
+            self.remarks.append(f"{self._of}: no levels from {_list(silent)}; those of {_list(listed)} are used there")
         levels = tuple(dict.fromkeys(level for some in listed.values() for level in some))
         for spellings in _by({level: level.strip().casefold() for level in levels}, str).values():
             if len(spellings) > 1:
@@ -185,7 +185,7 @@ class _Settled:
             having = [site for site, some in listed.items() if level in some]
             if len(having) < len(listed):
                 self.remarks.append(
-                    f"{self._of}: level {level!r} is listed by {_list(having)} only; it is taken for all sites"
+                    f"{self._of}: level {level!r} is listed by {_list(having)} only; it is added for all sites"
                 )
         return levels
 
@@ -197,20 +197,20 @@ class _Settled:
         if len(groups) > 1:
             said = ", ".join(f"{a:g} to {b:g} at {_list(sites)}" for (a, b), sites in groups.items())
             self.remarks.append(
-                f"{self._of}: bounds are {said}; the widest hold, {low:g} to {high:g}. Wider bounds mean more noise; "
-                "if they differ because units do, agree on one unit"
+                f"{self._of}: bounds are {said}; the widest are used, {low:g} to {high:g}. Wider bounds mean more "
+                "noise; if they differ because the units differ, agree on one unit"
             )
         silent = [site for site, column in told.items() if column.bounds is None]
         if silent:
-            self.remarks.append(f"{self._of}: {_list(silent)} gives no bounds, and gets {low:g} to {high:g}")
+            self.remarks.append(f"{self._of}: no bounds from {_list(silent)}; {low:g} to {high:g} are used there")
         return low, high
 
 
 def accepted(own: Schema, agreed: Schema) -> tuple[Schema, list[str]]:
-    """Return a site's schema once its owner accepts an agreed one, and what changes, in words.
+    """Return a site's schema after its owner accepts an agreed one, and the changes in words.
 
-    Columns, kinds, levels, bounds and units become those agreed on. How the site prepares its cells (other spellings,
-    codes for missing, factors) stays as it is, and columns that are not agreed on are left out.
+    Columns, kinds, levels, bounds and units are those of the agreed schema, and other columns are left out. The site's
+    own preparation of cells (spellings, codes for missing values, factors) stays as it is.
 
     Examples
     --------
@@ -239,8 +239,8 @@ def accepted(own: Schema, agreed: Schema) -> tuple[Schema, list[str]]:
     clash = next((one.name for one in kept if one.ignore and one.name in agreed), None)
     if clash is not None:
         raise InputError(
-            f'column {clash!r} is left out by your schema, and the agreed one has it: take kind = "ignore" out of your '
-            "file if the table has the column, or tell the coordinator that it has not"
+            f'your schema leaves out column {clash!r}, and the agreed one has it: remove kind = "ignore" from your '
+            "file if the table has the column, or tell the coordinator that it does not"
         )
     return Schema(agreed.columns, (*kept, *left_out), units=agreed.units), changes
 

@@ -1,11 +1,11 @@
-"""What was said in a run, and nothing else: as a transcript to repeat it, and as a journal to continue it.
+"""Records of a run: a transcript, from which it can be repeated, and a journal, from which it can be continued.
 
-A *transcript* holds the rounds of one run in their order, with the answers of all sites to each question. It is kept in
-memory, exported as JSON, and a `Replay` answers from it without the sites.
+A *transcript* holds the rounds of one run in order, with the answers of all sites to each question. It is kept in
+memory, and exported as JSON. A `Replay` answers from it without the sites.
 
-A *journal* is the coordinator's memory on disk: each answer as soon as it arrives, so that no site is asked the same
-thing twice. A coordinator that was stopped reads its journal and continues; so does one that lost a site and begins the
-search again with those that are left. Questions are identified by what they ask, not by when.
+A *journal* is the coordinator's memory on disk. It holds each answer as soon as it arrives, so that no site is asked
+the same question twice. A coordinator that was stopped reads its journal and continues. So does one that lost a site
+and repeats the search with the others: a question is identified by its content, not by its time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ JOURNAL, JOURNAL_VERSION = "fedperi.journal", 2
 
 @dataclass
 class Transcript:
-    """Who took part, what they were told, and every round: the questions, and the answers of all sites to each.
+    """The settings of a run, the sites that took part, and all rounds: questions, and the answers of all sites.
 
     Examples
     --------
@@ -80,25 +80,25 @@ class Replay:
     True
     """
 
-    widest, counted, dropped = WIDEST, True, ()  # a transcript does not say how sites scored
+    widest, counted, dropped = WIDEST, True, ()  # a transcript does not say how the sites computed their scores
 
     def __init__(self, text: str) -> None:
-        with _damage_as("this is not a transcript of fedperi: the text is damaged"):
+        with _report_damage("this is not a transcript of fedperi: the text is damaged"):
             record = json.loads(text)
             if (record["format"], record["version"]) != (TRANSCRIPT, TRANSCRIPT_VERSION):
                 raise InputError(f"this is not a transcript of fedperi, version {TRANSCRIPT_VERSION}")
             self._settings = dict(record["settings"])
             self._sites = [_welcome(site) for site in record["sites"]]
             self._rounds = [
-                (spoken["questions"], [np.array(answer, dtype=float) for answer in spoken["answers"]])
-                for spoken in record["rounds"]
+                (one["questions"], [np.array(answer, dtype=float) for answer in one["answers"]])
+                for one in record["rounds"]
             ]
             if any(len(answer) != len(self._sites) for _, answers in self._rounds for answer in answers):
                 raise ValueError("an answer of some site is missing")
         self._next = 0
 
     def open(self, settings: Settings) -> list[Welcome]:
-        """Begin at the first round again, and return who took part."""
+        """Go back to the first round, and return the sites that took part."""
         for name, value in asdict(settings).items():
             was = self._settings.get(name)
             if was != value:
@@ -107,7 +107,7 @@ class Replay:
         return self._sites
 
     def ask(self, questions: Sequence[Question]) -> list[list[Floats]]:
-        """Answer the next round; it must be the one that was recorded."""
+        """Answer the next round; raise if its questions are not those of the transcript."""
         recorded, answers = self._rounds[self._next] if self._next < len(self._rounds) else (None, [])
         if recorded != [_question(q) for q in questions]:
             raise InputError("the transcript does not hold this question: it belongs to a run with other settings")
@@ -115,14 +115,14 @@ class Replay:
         return [[answer[k] for answer in answers] for k in range(len(self._sites))]
 
     def close(self) -> None:
-        """Do nothing: there is nobody to tell."""
+        """Do nothing: there are no sites."""
 
     def privacy(self) -> list[dict[str, Any] | None]:
         """Return what the sites said about their privacy when the run was opened."""
         return [site.privacy for site in self._sites]
 
     def fingerprints(self) -> list[None]:
-        """Return None for every site: a transcript holds no hash of a table."""
+        """Return None for every site: a transcript holds no hashes of tables."""
         return [None] * len(self._sites)
 
 
@@ -133,9 +133,9 @@ class Journal:
     Parameters
     ----------
     path : Path, optional
-        The file. Made if there is none, continued if there is one.
+        The file. It is continued if it exists.
     method : dict
-        The method and its options: a journal of another run is refused.
+        The method and its options. A journal of a run with other options is refused.
 
     Examples
     --------
@@ -163,15 +163,15 @@ class Journal:
         if self.path is not None and self.path.exists():
             self._read(self.path)
             self.resumed = True
-            return
-        self.run = self.run or secrets.token_hex(6)
+        else:
+            self.run = self.run or secrets.token_hex(6)
 
     def known(self, settings: str, site: str, question: Question) -> Floats | None:
-        """Return what a site has answered to a question, or None."""
+        """Return a site's answer to a question, or None."""
         return self._answers.get((settings, site, question_key(question)))
 
     def answered(self, settings: str, site: str, questions: Sequence[Question], answers: Answers) -> None:
-        """Remember what a site has answered, and what it said about its privacy after that."""
+        """Remember a site's answers, and what it said with them about its privacy."""
         keys = [question_key(question) for question in questions]
         listed = [answer.tolist() for answer in answers.arrays]
         line = {"settings": settings, "site": site, "marks": keys, "answers": listed, "privacy": answers.privacy}
@@ -188,7 +188,7 @@ class Journal:
         return None if welcome is None else welcome.privacy
 
     def welcome(self, settings: str, site: str) -> Welcome | None:
-        """Return what a site said when the run was opened with these settings, or None."""
+        """Return a site's welcome to a run with these settings, or None."""
         return self._welcomes.get((settings, site))
 
     def sites(self, settings: str) -> list[str]:
@@ -196,30 +196,30 @@ class Journal:
         return [site for known, site in tuple(self._welcomes) if known == settings]
 
     def welcomed(self, settings: str, welcome: Welcome) -> None:
-        """Remember what a site said when the run was opened."""
+        """Remember a site's welcome."""
         self._append({"settings": settings, "welcome": asdict(welcome)})
         self._welcomes[settings, welcome.site] = welcome
 
     @property
     def lost(self) -> dict[str, str]:
-        """Sites that dropped out, and why."""
+        """The sites that dropped out, with the reasons."""
         return dict(self._lost)
 
     def lose(self, site: str, why: str) -> None:
-        """Remember that a site has dropped out: a run that is resumed continues without it."""
+        """Remember that a site has dropped out: a resumed run continues without it."""
         self._append({"lost": site, "why": why})
         self._lost[site] = why
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The settings under which the run was opened, in order: one, and one for every bootstrap draw."""
+        """The settings with which the run was opened, in order: one, and one for every bootstrap draw."""
         return tuple(dict.fromkeys(settings for settings, _ in self._welcomes))
 
     def _append(self, line: dict[str, Any]) -> None:
         if self.path is None:
             return
         text = json.dumps(line) + "\n"
-        if not self.path.exists():  # not before there is something to remember: a start that failed leaves no trace
+        if not self.path.exists():  # written with the first line, so that a failed start leaves no file
             header = {"format": JOURNAL, "version": JOURNAL_VERSION, "run": self.run, "method": self.method}
             text = json.dumps(header) + "\n" + text
         try:
@@ -229,13 +229,13 @@ class Journal:
 
     def _read(self, path: Path) -> None:
         try:
-            with _damage_as(f"the journal {str(path)!r} is damaged; remove it to start again"):
+            with _report_damage(f"the journal {str(path)!r} is damaged; remove it to start again"):
                 whole, _, cut = path.read_text(encoding="utf-8").rpartition("\n")
                 header, *lines = (json.loads(line) for line in whole.split("\n"))
                 self.run = self._checked(header, path)
                 for line in lines:
                     self._enter(line)
-            if cut:  # the coordinator was killed while it wrote: the line counts as never written
+            if cut:  # the coordinator was killed while it wrote this line: the line is dropped
                 with path.open("r+b") as file:
                     file.truncate(len(whole.encode()) + 1)
         except OSError as error:
@@ -248,7 +248,7 @@ class Journal:
             raise InputError(
                 f"the journal {str(path)!r} is of a run with other options; repeat these, or give another --journal"
             )
-        if not is_run(header["run"]):  # sites would refuse it
+        if not is_run(header["run"]):
             raise ValueError("run")
         return str(header["run"])
 
@@ -265,7 +265,7 @@ class Journal:
 
 
 def settings_key(settings: Settings) -> str:
-    """Name settings, the same in every process.
+    """Return a name for settings, which is the same in every process.
 
     Examples
     --------
@@ -276,10 +276,10 @@ def settings_key(settings: Settings) -> str:
 
 
 def _welcome(values: dict[str, Any]) -> Welcome:
-    """Read what `dataclasses.asdict` made of a welcome."""
+    """Read a welcome that was written by `dataclasses.asdict`."""
     import msgspec
 
-    return msgspec.convert({**values, "targets": values["targets"]}, Welcome)  # no targets are declared as null
+    return msgspec.convert({**values, "targets": values["targets"]}, Welcome)  # the field is required, and may be null
 
 
 def _question(question: Question) -> dict[str, Any]:
@@ -288,11 +288,11 @@ def _question(question: Question) -> dict[str, Any]:
 
 
 @contextmanager
-def _damage_as(message: str) -> Iterator[None]:
-    """Turn whatever damaged text leads to into one error; an `InputError` says more, and passes."""
+def _report_damage(message: str) -> Iterator[None]:
+    """Replace all errors that damaged text can cause by one; an `InputError` says more, and is kept."""
     try:
         yield
     except InputError:
         raise
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # msgspec's errors are among the first
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):  # msgspec's errors are ValueErrors
         raise InputError(message) from None

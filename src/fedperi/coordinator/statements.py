@@ -1,4 +1,4 @@
-"""The coordinator's box of statements: one per site, checked when it comes, kept in a folder, never asked for twice."""
+"""The coordinator's collection of statements: one per site, checked when it arrives, and kept in a folder."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Statements:
-    """What sites have said, in memory and, if there is a folder, on disk.
+    """The statements of sites, in memory and, with a folder, on disk.
 
     Parameters
     ----------
     folder : path, optional
-        Where statements are kept, one file per site, as `fedperi release` would write it. Those that are there are
-        read, so that no site is asked twice, and any later run needs no site.
+        Where statements are kept, one file per site, in the format of `fedperi release`. Files that are already there
+        are read, so that no site is asked twice, and a later run needs no site.
     keys : mapping of str to str, optional
-        Public keys of the sites, by name: a statement that its site has not signed is refused.
+        Public keys of the sites, by name. A statement without its site's signature is refused.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Statements:
 
     @property
     def sites(self) -> tuple[str, ...]:
-        """Whose statements are here, in the order of their names."""
+        """The sites whose statements are here, in the order of their names."""
         return tuple(sorted(self._kept))
 
     def all(self) -> list[Statement]:
@@ -66,12 +66,13 @@ class Statements:
         text : str
             The statement.
         columns : sequence of Column, optional
-            What the sites have agreed on.
+            The columns on which the sites have agreed.
 
         Raises
         ------
         InputError
-            If it is not whole, not of this site, not signed by its key, of other columns, or another one than before.
+            If the statement is damaged, is of another site, is not signed with the site's key, has other columns, or
+            differs from the one that was kept before.
         """
         from ..privacy.statement import read_statement, write_statement
 
@@ -100,7 +101,7 @@ class Statements:
             except InputError as error:
                 raise InputError(f"{where} {error}") from None
         if columns is not None and statement.schema is not None:
-            # Where sites were allowed to differ in their bounds, the run has none.
+            # If sites were allowed to differ in their bounds, the run has none.
             own = statement.schema
             agreed = tuple(
                 replace(column, bounds=own[column.name].bounds)

@@ -1,6 +1,6 @@
-"""What a coordinator counts while it runs, for its status page and for monitors; another thread reads it at any moment.
+"""Counts of a running coordinator, for its status page and monitors; another thread may read them at any moment.
 
-It holds nothing that the run needs: a run without a status page fills it in, and nobody looks.
+The run itself does not need them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from .record import Journal
 
 SILENT = 180.0
-"""Seconds without a sign of life, while the run waits for sites or statements, after which it counts as stuck. Sites
-whose owner has not decided yet are asked once a minute."""
+"""A run that waits for sites or statements counts as stuck after this number of seconds without activity. Sites whose
+owner has not decided yet are asked once a minute."""
 
 SHOWN = 200
-"""Lines about the run that are shown."""
+"""Number of lines about the run that are shown."""
 
 REFUSED_KEY = "fedperi refused a key"
-"""How a line begins about somebody who wanted to connect and has no valid key."""
+"""How a line begins if somebody without a valid key tried to connect."""
 
 WAITING, ASKING, COMPUTING, DONE = "waiting for sites", "asking sites", "computing", "done"
 
 
 class Counts(Protocol):
-    """What has been exchanged."""
+    """Numbers of rounds and bytes."""
 
     rounds: int
     sent: int
@@ -40,7 +40,7 @@ class Counts(Protocol):
 
 @dataclass(frozen=True)
 class SiteState:
-    """One site: whether it is connected, when it was seen last, what it stated, the epsilon that it has spent."""
+    """One site: whether it is connected, when it was last seen, what it sent, the epsilon that it has spent."""
 
     site: str
     connected: bool
@@ -78,9 +78,9 @@ class RunTally:
     Parameters
     ----------
     wanted : int
-        How many sites are to take part.
+        Number of sites that should take part.
     names : collection of str
-        The sites that have a key.
+        The sites with a key.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class RunTally:
         self._beat = time.monotonic()
 
     def reached(self, online: Collection[str] | None = None) -> None:
-        """Note that the link has just answered, and who is connected if that is known."""
+        """Note that the network has just answered, and which sites are connected if that is known."""
         now = time.time()
         with self._lock:
             self._beat, self._contact = time.monotonic(), now
@@ -121,24 +121,24 @@ class RunTally:
                 self._seen |= dict.fromkeys(online, now)
 
     def note(self, line: str) -> None:
-        """Take a line about the run."""
+        """Add a line about the run."""
         with self._lock:
             self._lines.append(line)
             self.refused_keys += REFUSED_KEY in line
 
     @property
     def alive(self) -> bool:
-        """Whether the run goes on; a long computation is no standstill."""
+        """Whether the run is active; a long computation counts as active."""
         return self.phase not in (WAITING, ASKING) or time.monotonic() - self._beat < SILENT
 
     def status(self) -> RunStatus:
-        """Return how the run stands."""
+        """Return the state of the run."""
         stated = self.stated()
         dropped = {one["site"]: one["why"] for one in tuple(self.dropped)}
         counts = self.traffic
         with self._lock:
             online, seen, lines, contact = self._online, dict(self._seen), tuple(self._lines), self._contact
-        # Computing, nobody is asked who is there, and sites that have given their statement have gone.
+        # During the computation nobody checks the connections, and sites that have sent their statement may stop.
         current = frozenset() if self.phase in (COMPUTING, DONE) else online
         sites = tuple(
             SiteState(
@@ -170,7 +170,7 @@ class RunTally:
 
 
 def told_so_far(journal: Journal) -> dict[str, tuple[str, float | None]]:
-    """What each site that answers questions said last about its privacy: in words, and the epsilon that it has spent.
+    """Return what each site that answers questions said last about its privacy: in words, and the epsilon spent.
 
     Examples
     --------
@@ -181,9 +181,9 @@ def told_so_far(journal: Journal) -> dict[str, tuple[str, float | None]]:
     found: dict[str, tuple[str, float | None]] = {}
     for settings in journal.settings:
         for site in journal.sites(settings):
-            told = journal.privacy(settings, site)
-            ledger = None if told is None else told.get("ledger")
-            epsilon = ledger.get("spent") if isinstance(ledger, dict) else (told or {}).get("epsilon")
-            words = "answers without noise, NOT PRIVATE" if told is None else "answers with noise"
+            privacy = journal.privacy(settings, site)
+            words = "answers without noise, NOT PRIVATE" if privacy is None else "answers with noise"
+            ledger = (privacy or {}).get("ledger")
+            epsilon = ledger.get("spent") if isinstance(ledger, dict) else (privacy or {}).get("epsilon")
             found[site] = (words, float(cast(float, epsilon)) if is_number(epsilon) else None)
     return found

@@ -1,9 +1,9 @@
-"""Methods that exchange numbers other than regrets: rounds of steps, the same step for every site.
+"""The coordinator of methods without regrets: rounds of steps, with the same step for every site.
 
-A method has two halves. Its *worker* runs at every site, sees that site's rows and keeps a state of arrays between
-steps (so that a site which starts a process for every message can keep it on disk). Its coordinator sends a step, a
-kind and a payload of plain values and arrays, to all sites, and gets one payload from each. What a worker answers is
-all that leaves a site; each worker's docstring says what that is, and what can be computed from it.
+Such a method has two halves. Its *worker* runs at every site, sees the rows of that site, and keeps a state of arrays
+between steps, which a site can store on its disk. Its coordinator sends a step (a kind, and a payload of plain values
+and arrays) to all sites, and gets one payload from each. Only the answers of a worker leave its site; the docstring of
+each worker says what they are, and what can be computed from them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..errors import InputError
 from ..protocol.messages import Welcome
 from ..protocol.steps import normal
 from ..protocol.worker import Payload
-from .coordinator import check_together
+from .coordinator import Connection, check_together
 
 
-class WorkTransport(Protocol):
+class WorkTransport(Connection, Protocol):
     """How steps reach the workers of all sites."""
 
     def begin(self, worker: str) -> list[Welcome]:
@@ -30,27 +30,12 @@ class WorkTransport(Protocol):
     def perform(self, kind: str, payload: Payload) -> list[Payload]:
         """Send a step to all sites: one answer each, in the order of the welcomes."""
 
-    def close(self) -> None:
-        """Tell the sites that the run is over."""
-
-    def fingerprints(self) -> Sequence[str | None]:
-        """Identify what each site computes from, where that is known here; never sent over a network."""
-
-    @property
-    def dropped(self) -> Sequence[Mapping[str, str]]:
-        """Sites that were to take part and do not, each with its name (`site`) and the reason (`why`)."""
-
 
 @dataclass
 class WorkCoordinator:
-    """Sends steps to all sites, checks what comes back, and counts.
+    """Sends steps to all sites, checks their answers, and counts rounds and the bytes of one site's answers.
 
-    Parameters
-    ----------
-    transport : WorkTransport
-        How steps reach the sites.
-    worker : str
-        The method's name.
+    `worker` is the name of the method.
     """
 
     transport: WorkTransport
@@ -69,10 +54,7 @@ class WorkCoordinator:
         return self.sites[0].names
 
     def perform(self, kind: str, payload: Payload, shapes: Mapping[str, tuple[int, ...]]) -> list[Payload]:
-        """Send a step; every answer must have exactly these arrays, in these shapes, all finite. () is a number.
-
-        `bytes` counts the answers of one site.
-        """
+        """Send a step. Every answer must have exactly these arrays, in these shapes; () is the shape of a number."""
         answers = self.transport.perform(kind, normal(payload))
         self.rounds += 1
         if len(answers) != len(self.sites):

@@ -1,1 +1,1 @@
-"""What is said between a coordinator and its sites: messages, their code, and what a site allows."""
+"""Messages between a coordinator and its sites, how they are written and read, and what a site allows."""

@@ -1,4 +1,4 @@
-"""Taking values out of a message, one by one, each checked against what it may be and how large."""
+"""Read the values of a message one by one, and check the type and the size of each."""
 
 from __future__ import annotations
 
@@ -10,43 +10,41 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..errors import InputError
-from ..names import MAX_NAME as MAX_NAME
-from ..names import name_problem, shortened
-from ..names import plain as plain
-from ..strict import Unreadable, is_number, read_json, write_json
+from ..names import MAX_NAME, name_problem, plain, shortened
+from ..strict import Unreadable, is_number, read_json
 from ..tables.schema import Column
 
 PROTOCOL = 4
 
 MAX_NUMBERS = 1 << 23
-"""Numbers in a message: 64 MiB. All pairs of parents among 200 variables are half of it."""
+"""Most numbers in one message: 64 MiB. All pairs of parents among 200 variables need half of it."""
 
 MAX_VARIABLES = 2000
 MAX_TEXT = 1 << 22
-"""Characters in a text that holds a list, such as the columns."""
+"""Most characters of a text that holds a list, such as the columns."""
 
 T = TypeVar("T")
 
 
 class Refused(InputError):
-    """What may be said aloud of why a message is not answered: no value of a table is in the text."""
+    """Why a message is not answered, in words that may leave the site: no value of a table is in them."""
 
 
 class Pending(Refused):
-    """A site has been asked, and its owner has not decided yet: nothing was sent, and it may be asked again later."""
+    """The owner of a site has not decided yet: nothing was sent, and the site may be asked again later."""
 
 
 class Fields:
-    """Takes the values of a message one by one, each checked; what is left over at the end is refused.
+    """Takes the values out of a message one by one and checks each; a message with other values is refused.
 
     Parameters
     ----------
     record : mapping
         The message.
     sender : str
-        Whose it is, for errors.
+        Who sent it, for errors.
     kind : str
-        Which message it is, for errors.
+        The kind of message, for errors.
 
     Examples
     --------
@@ -76,7 +74,7 @@ class Fields:
         raise Refused(f"the {self._kind!r} message of {self._sender} {what}")
 
     def done(self, message: T) -> T:
-        """Return what was made of the values, if none is left over."""
+        """Return the message that was built from the values; raise if the record has other values."""
         if self._left:
             self.wrong(f"holds the unknown value {shown(next(iter(self._left)))}")
         return message
@@ -87,14 +85,14 @@ class Fields:
         return self._left.pop(key)
 
     def text(self, key: str, limit: int) -> str:
-        """Take a short text without characters that could act on a terminal or a log."""
+        """Take a short text without characters that a terminal or a log would interpret."""
         value = self._take(key)
         if not isinstance(value, str) or not 0 < len(value) <= limit or not all(map(plain, value)):
             self.wrong(f"has a {key!r} that is not plain text of at most {limit} characters")
         return value
 
     def document(self, key: str, limit: int) -> str:
-        """Take a long text, which its reader checks."""
+        """Take a long text. Only its length is checked here."""
         value = self._take(key)
         if not isinstance(value, str) or not 0 < len(value) <= limit:
             self.wrong(f"has a {key!r} that is not text of at most {limit} characters")
@@ -122,7 +120,7 @@ class Fields:
         return float(value)
 
     def choice(self, key: str, legal: Sequence[str]) -> str:
-        """Take one of some words."""
+        """Take one of the legal words."""
         value = self._take(key)
         if not isinstance(value, str) or value not in legal:
             self.wrong(f"has the {key} {shown(value)}; known: {', '.join(legal)}")
@@ -137,11 +135,11 @@ class Fields:
         return value
 
     def named(self, prefix: str) -> list[str]:
-        """List what values are left under a prefix, without it."""
+        """List the names that begin with a prefix and were not taken yet; the prefix is cut off."""
         return [key.removeprefix(prefix) for key in self._left if key.startswith(prefix)]
 
     def value(self, key: str) -> NDArray[Any] | str | int | float | bool:
-        """Take whichever is there: an array of finite numbers, a finite number, a truth value, a short plain text."""
+        """Take a value of any kind: finite numbers (one or an array), a truth value or a short plain text."""
         value = self._left.get(key)
         if isinstance(value, np.ndarray):
             array = self.array(key, "i" if value.dtype.kind == "i" else "f")
@@ -155,23 +153,20 @@ class Fields:
         return bool(self._take(key)) if isinstance(value, bool) else self.integer(key, -(1 << 63), (1 << 63) - 1)
 
     def _parsed(self, key: str) -> Any:
-        value = self._take(key)
-        if not isinstance(value, str) or len(value) > MAX_TEXT:
-            self.wrong(f"has a {key!r} that is not text of at most {MAX_TEXT} characters")
         try:
-            return read_json(value)
+            return read_json(self.document(key, MAX_TEXT))
         except Unreadable as error:
             self.wrong(f"has a {key!r} that is not valid JSON: {shown(str(error))}")
 
     def mapping(self, key: str) -> dict[str, Any] | None:
-        """Take named values, or none, from JSON text."""
+        """Take named values, or null, from JSON text."""
         value = self._parsed(key)
         if value is not None and not isinstance(value, dict):
             self.wrong(f"has a {key!r} that is not a list of named values")
         return value
 
     def privacy(self, key: str) -> dict[str, Any] | None:
-        """Take what a site tells about its privacy, or none; what reports use of it has the type that they expect.
+        """Take what a site says about its privacy, or null; check the types of the values that reports use.
 
         Examples
         --------
@@ -189,7 +184,7 @@ class Fields:
         return value
 
     def names(self, key: str) -> tuple[str, ...] | None:
-        """Take a list of names, or none, from JSON text."""
+        """Take a list of names, or null, from JSON text."""
         value = self._parsed(key)
         if value is None:
             return None
@@ -202,24 +197,21 @@ class Fields:
         value = self._parsed(key)
         if not isinstance(value, list) or not 0 < len(value) <= MAX_VARIABLES:
             self.wrong(f"has {key} that are not a list of 1 to {MAX_VARIABLES} columns")
-        return tuple(self._column(entry) for entry in value) if self._distinct(value) else ()
-
-    def _distinct(self, entries: list[Any]) -> bool:
-        names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
+        names = [entry.get("name") if isinstance(entry, dict) else None for entry in value]
         if not all(map(_is_name, names)) or len(set(names)) < len(names):
-            self.wrong(f"has a column without a name of its own of at most {MAX_NAME} plain characters")
-        return True
+            self.wrong("has a column without a name, with an invalid name, or with the name of another column")
+        return tuple(map(self._column, value))
 
     def _column(self, entry: dict[str, Any]) -> Column:
         levels, bounds = entry.get("levels"), entry.get("bounds")
         listed = levels is None or (isinstance(levels, list) and len(levels) <= MAX_VARIABLES)
-        limits = bounds is None or (isinstance(bounds, list) and all(map(is_number, bounds)))
-        if set(entry) != {"name", "kind", "levels", "bounds"} or not listed or not limits:
+        bounded = bounds is None or (isinstance(bounds, list) and all(map(is_number, bounds)))
+        if set(entry) != {"name", "kind", "levels", "bounds"} or not listed or not bounded:
             self.wrong(f"describes the column {entry['name']!r} in an unknown way")
         if not all(map(_is_name, levels or [])):
             self.wrong(f"has a level of the column {entry['name']!r} that is not plain text")
         try:
-            made = Column(
+            return Column(
                 entry["name"],
                 entry["kind"],
                 None if levels is None else tuple(levels),
@@ -227,7 +219,6 @@ class Fields:
             )
         except (InputError, TypeError):
             self.wrong(f"describes the column {entry['name']!r} in an unknown way")
-        return made
 
 
 def _is_text(value: object) -> bool:
@@ -249,16 +240,5 @@ _TOLD: dict[str, tuple[list[str], Callable[[Any], bool]]] = {
 
 
 def shown(value: object) -> str:
-    """Show a value of the other side in a message: short, and without characters that could act on a terminal."""
+    """Quote a value that the other side sent: cut if it is long, and without characters that act on a terminal."""
     return shortened(value if isinstance(value, str) else type(value).__name__)
-
-
-def as_json(value: Any) -> str:
-    """Write a list or named values as text, which `Fields.mapping` and its like read.
-
-    Examples
-    --------
-    >>> as_json({"private": True})
-    '{"private": true}'
-    """
-    return write_json(value)

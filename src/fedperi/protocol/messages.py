@@ -1,13 +1,14 @@
-"""What coordinator and sites say to each other: plain values and arrays, checked at both ends.
+"""What coordinator and sites say to each other: plain values and arrays, checked on both sides.
 
-A question about parent sets is a *family*: a node, the variables that are in the set, and those that are free to be.
-Its answer is a lattice of regrets, one for each choice of the free variables (`fedperi.scores.lattice` gives the
-order). A single set is a family without free variables; all subsets of some candidates are one without fixed variables.
+A question about parent sets is a *family*: a node, its fixed parents, and variables of which every subset may join
+them. The answer is a lattice of regrets, one per subset of the free variables (`fedperi.scores.lattice` gives the
+order). A family without free variables asks about a single set; one without fixed parents, about all subsets.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
@@ -25,15 +26,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MAX_SET = 16
-"""Variables a family may hold, fixed and free together: its answer has up to 2^16 numbers."""
+"""Most variables of a family, fixed and free together: its answer has up to 2^16 numbers."""
 
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,40}")
 
 
 def is_run(name: object) -> bool:
-    """Whether a text may be the name of a run: 1 to 40 letters, digits, dots, underscores and hyphens.
+    """Whether a value is a valid name of a run: 1 to 40 letters, digits, dots, underscores and hyphens.
 
-    People approve messages by this name and read it in a log, so it must not be able to look like anything else.
+    People approve messages by this name and read it in a log, so it must not look like a part of the message.
 
     Examples
     --------
@@ -45,9 +46,9 @@ def is_run(name: object) -> bool:
 
 @dataclass(frozen=True)
 class Settings:
-    """What all sites are told when a run opens; with `resample`, they resample their rows.
+    """Settings that all sites get when a run opens; with `resample`, they resample their rows.
 
-    In one process that number is the seed. Over a network a site mixes it with a secret of its own.
+    In one process `resample` is the seed. Over a network each site mixes it with its own secret.
     """
 
     masking: str
@@ -59,10 +60,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Welcome:
-    """What a site tells when a run opens: its name, variables, number of rows, declared targets, privacy.
+    """A site's reply when a run opens: its name, variables, number of rows, declared targets and privacy.
 
-    Under differential privacy the number of rows is the one that the noisy moments are worth, and `privacy` tells what
-    was promised, at which price, and what the site's ledger says (plain values only).
+    Under differential privacy, `n` is the number of rows that the noisy moments are worth, and `privacy` holds the
+    promise, its price and the state of the site's ledger (plain values only).
     """
 
     site: str
@@ -74,23 +75,33 @@ class Welcome:
 
 @dataclass(frozen=True, eq=False)
 class Block(ABC):
-    """What questions have in common: arrays, and a check of them by everyone who answers."""
+    """A block of questions of one kind: arrays, which everyone who answers checks."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, in order."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answer."""
+
+    @property
+    def answers(self) -> int:
+        """Numbers in the answer."""
+        return math.prod(self.shape)
+
     def check(self, p: int) -> None:
         """Raise unless this is a question about p variables that a site may answer.
 
-        Sites in one process are handed the same question, of which the first one's check is enough.
+        Sites in one process get the same object, and it is checked only once.
         """
         if vars(self).get("_sound") != p:
             self._check(p)
             object.__setattr__(self, "_sound", p)
 
     def __getstate__(self) -> dict[str, NDArray[Any]]:
-        return self.arrays()  # another process checks for itself
+        return self.arrays()  # without `_sound`: another process checks for itself
 
     @abstractmethod
     def _check(self, p: int) -> None: ...
@@ -113,38 +124,35 @@ class Families(Block):
     free: Ints
 
     @property
-    def answers(self) -> int:
-        """Numbers in the answer."""
-        return len(self.nodes) << int(self.free.shape[1])
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answer."""
+        return len(self.nodes), 1 << int(self.free.shape[1])
 
     def _check(self, p: int) -> None:
-        b = len(self.nodes)
-        if self.nodes.ndim != 1 or self.fixed.ndim != 2 or self.free.ndim != 2:
+        if (self.nodes.ndim, self.fixed.ndim, self.free.ndim) != (1, 2, 2):
             raise InputError("a question must have one row per node")
-        for array in (self.nodes, self.fixed, self.free):
-            if array.dtype.kind != "i" or (array.size and not (array.min() >= 0 and array.max() < p)):
-                raise InputError(f"a question names a variable that is not among the {p} of this run")
-        if not len(self.fixed) == len(self.free) == b:
+        _check_variables(p, self.nodes, self.fixed, self.free)
+        if not len(self.fixed) == len(self.free) == len(self.nodes):
             raise InputError("the arrays of a question have different lengths")
-        inside = np.column_stack([self.nodes[:, None], self.fixed, self.free])
-        if inside.shape[1] - 1 > MAX_SET:
-            raise InputError(f"a question is about {inside.shape[1] - 1} variables; at most {MAX_SET} are allowed")
-        ordered = np.sort(inside, axis=1)
+        size = self.fixed.shape[1] + self.free.shape[1]
+        if size > MAX_SET:
+            raise InputError(f"a question is about {size} variables; at most {MAX_SET} are allowed")
+        ordered = np.sort(np.column_stack([self.nodes[:, None], self.fixed, self.free]), axis=1)
         if (ordered[:, 1:] == ordered[:, :-1]).any():
             raise InputError("a question names a variable twice")
 
 
 @dataclass(frozen=True, eq=False)
 class Orientations(Block):
-    """Phase 2: how far a site's own directions are from those of candidate graphs, node by node.
+    """Questions of phase 2: how far a site's own directions are from those of candidate graphs, node by node.
 
     Parameters
     ----------
     dag : bool array, shape (p, p)
-        The coordinator's DAG, which a site that keeps no graph of its own restricts to what its data support.
+        The coordinator's DAG. A site without a graph of its own restricts it to the edges that its data support.
     nodes : int array, shape (b,)
     marks : int array, shape (b, p)
-        What each variable is to the node in a candidate graph (`PARENT`, `LINE`, `CHILD`, or none).
+        How each variable is joined to the node in a candidate graph: `PARENT`, `LINE`, `CHILD` or `NOT_ADJACENT`.
     """
 
     dag: NDArray[np.bool_]
@@ -152,18 +160,17 @@ class Orientations(Block):
     marks: Ints
 
     @property
-    def answers(self) -> int:
-        """Numbers in the answer."""
-        return len(self.nodes)
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answer."""
+        return (len(self.nodes),)
 
     def _check(self, p: int) -> None:
-        if self.dag.shape != (p, p) or self.marks.shape != (len(self.nodes), p):
+        if self.nodes.ndim != 1 or self.dag.shape != (p, p) or self.marks.shape != (len(self.nodes), p):
             raise InputError(f"the arrays of a question do not fit the {p} variables of this run")
-        if self.nodes.dtype.kind != "i" or (self.nodes.size and not (self.nodes.min() >= 0 and self.nodes.max() < p)):
-            raise InputError(f"a question names a variable that is not among the {p} of this run")
+        _check_variables(p, self.nodes)
         known = np.isin(self.marks, (NOT_ADJACENT, PARENT, LINE, CHILD)).all()
         if not known or self.marks[np.arange(len(self.nodes)), self.nodes].any():
-            raise InputError("a question has an unknown mark (four are known), or marks a node for itself")
+            raise InputError("a question has an unknown mark (four are known), or joins a node to itself")
         if self.dag.dtype != bool or topological_order(bits.columns(self.dag)) is None:
             raise InputError("a question holds a graph that is not a DAG")
         if self.dag.sum(axis=0).max(initial=0) > MAX_SET:
@@ -173,8 +180,14 @@ class Orientations(Block):
 Question = Families | Orientations
 
 
+def _check_variables(p: int, *arrays: Ints) -> None:
+    for array in arrays:
+        if array.dtype.kind != "i" or (array.size and not (array.min() >= 0 and array.max() < p)):
+            raise InputError(f"a question names a variable that is not among the {p} of this run")
+
+
 def question_key(question: Question) -> str:
-    """Name a question by what it asks.
+    """Return a hash of what a question asks: equal questions have equal keys.
 
     Examples
     --------

@@ -1,10 +1,11 @@
-"""What a site allows; the coordinator has no say in it."""
+"""What a site allows. Only its owner decides this; no message can change it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ..errors import InputError
+from ..option_values import check_one_of, check_whole
 from ..scores.masking import MASKINGS
 from .fields import Refused, shown
 from .messages import Settings
@@ -12,25 +13,25 @@ from .workers import WORKERS
 
 CHANNEL_WORDS = {
     "release": "one statement, once: means and covariances with noise, under a stated privacy promise",
-    "moments": "one statement, once: EXACT means, variances and covariances of all columns. Not private: who knows all "
-    "rows but one can compute that row",
-    "regrets": "answers to questions that the coordinator chooses, in rounds. Without noise they tell nearly all "
+    "moments": "one statement, once: EXACT means, variances and covariances of all columns. Not private: anyone who "
+    "knows all rows but one can compute that row",
+    "regrets": "answers to questions that the coordinator chooses, in rounds. Without noise they reveal nearly all "
     "correlations",
 }
-"""What each channel gives away, in words for a site's owner."""
+"""What a site gives on each channel, in words for its owner."""
 
 
 class Exhausted(Refused):
-    """A limit over all runs is reached: the coordinator hears just that, and `owner` says how to raise it."""
+    """A limit over all runs is reached. The coordinator learns only this; `for_owner` says how to raise the limit."""
 
-    def __init__(self, owner: str) -> None:
+    def __init__(self, for_owner: str) -> None:
         super().__init__("this site has given all that its owner allows over all runs; ask its owner for more")
-        self.owner = owner
+        self.for_owner = for_owner
 
 
 @dataclass(frozen=True)
 class SitePolicy:
-    """What a site allows; anything else is refused with the reason, before anything is computed.
+    """What a site allows. Anything else is refused with the reason, before anything is computed.
 
     Parameters
     ----------
@@ -41,13 +42,12 @@ class SitePolicy:
     maskings : tuple of str
         Maskings that may be used.
     bootstrap : bool
-        Whether rows may be resampled, which answers as many questions again from other draws of the rows.
+        Whether rows may be resampled. Each draw answers the same number of questions again, from other rows.
     most_openings, most_messages, most_numbers : int
-        How many ways of opening a run are answered, how many rounds of questions or steps, and with how many numbers:
-        over all runs, under any name. What was answered before is not counted again, except steps.
+        Limits over all runs, under any name: different openings of a run, rounds of questions or steps, and numbers
+        in the answers. A question that is repeated is not counted again; a step is.
     methods : tuple of str
-        Methods without privacy that may run here, by their names in `fedperi.protocol.workers.WORKERS`; none by
-        default.
+        Methods without privacy that may run here, by their names in `fedperi.protocol.workers.WORKERS`.
 
     Examples
     --------
@@ -70,15 +70,12 @@ class SitePolicy:
         unknown = [name for name in self.methods if name not in WORKERS]
         if unknown:
             raise InputError(f"a site can allow {', '.join(WORKERS)}; there is no method {unknown[0]!r}")
-        if self.channel not in CHANNEL_WORDS:
-            raise InputError(f"channel must be one of {', '.join(CHANNEL_WORDS)}, not {self.channel!r}")
-        for name in ("privacy_required", "bootstrap"):  # "false" is a text, and would pass for true
+        check_one_of("channel", self.channel, tuple(CHANNEL_WORDS))
+        for name in ("privacy_required", "bootstrap"):  # the text "false" would count as true
             if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is true or false, not {getattr(self, name)!r}")
+                raise InputError(f"{name} must be true or false, not {getattr(self, name)!r}")
         for name in ("most_openings", "most_messages", "most_numbers"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InputError(f"{name} is a whole number, zero or positive, not {value!r}")
+            check_whole(name, getattr(self, name))
 
     def check_statement(self) -> None:
         """Raise if the site gives no statement."""
@@ -105,8 +102,8 @@ class SitePolicy:
         """Raise if a method without privacy is not allowed."""
         if method not in self.methods:
             raise Refused(
-                f"{shown(method)} is not private, and a site runs no such method unless its people allow it "
-                f"(fedperi site --allow); allowed here: {', '.join(self.methods) or 'none'}"
+                f"{shown(method)} is not private, and a site runs such a method only if its owner allows it (fedperi "
+                f"site --allow); allowed here: {', '.join(self.methods) or 'none'}"
             )
 
     def check_given(self, openings: int, messages: int, numbers: int) -> None:

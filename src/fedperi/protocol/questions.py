@@ -1,4 +1,4 @@
-"""Questions and answers in messages: how they are written, and how they are read by a side that trusts nobody."""
+"""Write questions and answers into messages, and read them without trust in the sender."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .fields import MAX_NUMBERS, PROTOCOL, Fields, as_json
-from .messages import MAX_SET, Families, Floats, Orientations, Question
+from ..strict import write_json
+from .fields import MAX_NUMBERS, PROTOCOL, Fields
+from .messages import Families, Floats, Orientations, Question
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a site replies to questions: an array for each, and what it tells about its privacy after that."""
+    """A site's reply to questions: one array per question, and its privacy after these answers."""
 
     arrays: list[Floats]
     privacy: dict[str, Any] | None = None
@@ -39,7 +40,7 @@ def write_questions(questions: Sequence[Question]) -> dict[str, Any]:
 
 
 def read_questions(fields: Fields, p: int) -> tuple[Question, ...]:
-    """Read questions about p variables; what a site may not answer, or too much at once, is refused."""
+    """Read questions about p variables; refuse those that a site may not answer, and too many numbers at once."""
     questions: list[Question] = []
     numbers = 0
     for at in range(fields.integer("count", 0, 10_000)):
@@ -57,40 +58,23 @@ def read_questions(fields: Fields, p: int) -> tuple[Question, ...]:
 
 def _read_question(fields: Fields, at: int) -> Question:
     if fields.choice(f"kind_{at}", ("families", "orientations")) == "families":
-        nodes, fixed, free = (fields.array(f"{name}_{at}", "i") for name in ("nodes", "fixed", "free"))
-        if (nodes.ndim, fixed.ndim, free.ndim) != (1, 2, 2) or fixed.shape[1] + free.shape[1] > MAX_SET:
-            fields.wrong(f"asks for sets of more than {MAX_SET} variables, or has a row too many")
-        return Families(nodes, fixed, free)
+        return Families(*(fields.array(f"{name}_{at}", "i") for name in ("nodes", "fixed", "free")))
     dag = fields.array(f"dag_{at}", "u")
-    nodes, marks = (fields.array(f"{name}_{at}", "i") for name in ("nodes", "marks"))
-    if (dag > 1).any() or (dag.ndim, nodes.ndim, marks.ndim) != (2, 1, 2):
+    if (dag > 1).any():
         fields.wrong("holds a graph that is not a matrix of zeros and ones")
-    return Orientations(dag.astype(bool), nodes, marks)
-
-
-def shape(question: Question) -> tuple[int, ...]:
-    """Return the shape of the answer to a question.
-
-    Examples
-    --------
-    >>> shape(Families(np.array([0]), np.empty((1, 0), int), np.array([[1, 2]])))
-    (1, 4)
-    """
-    if isinstance(question, Families):
-        return len(question.nodes), 1 << int(question.free.shape[1])
-    return (question.answers,)
+    return Orientations(dag.astype(bool), fields.array(f"nodes_{at}", "i"), fields.array(f"marks_{at}", "i"))
 
 
 def write_answers(answers: Answers) -> dict[str, Any]:
     """Write a site's reply to ``ask``."""
     arrays = {f"answer_{at}": np.ascontiguousarray(one, np.float64) for at, one in enumerate(answers.arrays)}
-    return {"protocol": PROTOCOL, "told": as_json(answers.privacy), **arrays}
+    return {"protocol": PROTOCOL, "told": write_json(answers.privacy), **arrays}
 
 
 def read_answers(record: Mapping[str, Any], sender: str, questions: Sequence[Question]) -> Answers:
     """Read a site's reply to ``ask``: one number for each thing asked, in the shape of the question.
 
-    A regret may be infinite (a set too large for the site's rows to judge); nothing else may.
+    A regret may be infinite: the site has too few rows to judge the set. All other numbers must be finite.
 
     Examples
     --------
@@ -103,14 +87,14 @@ def read_answers(record: Mapping[str, Any], sender: str, questions: Sequence[Que
 
 
 def answers_in(fields: Fields, questions: Sequence[Question]) -> Answers:
-    """Take answers out of a message that may hold more."""
+    """Take the answers out of a message, which may hold other values, too."""
     out = []
     for at, question in enumerate(questions):
         array = fields.array(f"answer_{at}", "f")
-        if array.shape != shape(question):
-            fields.wrong(f"has an answer of shape {array.shape} to a question of shape {shape(question)}")
-        endless = isinstance(question, Families) & (array == np.inf)
-        if np.isnan(array).any() or not (np.isfinite(array) | endless).all():
+        if array.shape != question.shape:
+            fields.wrong(f"has an answer of shape {array.shape} to a question of shape {question.shape}")
+        infinite = isinstance(question, Families) & (array == np.inf)
+        if not (np.isfinite(array) | infinite).all():
             fields.wrong("has an answer that is not a finite number")
         out.append(array)
     return Answers(out, fields.privacy("told"))

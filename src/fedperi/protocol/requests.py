@@ -1,4 +1,4 @@
-"""What the coordinator says, and who a site is: the messages of the protocol as values."""
+"""The messages of the coordinator, and the card with which a site introduces itself, as values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .steps import Beginning, StepRequest
 
 @dataclass(frozen=True)
 class Hello:
-    """The coordinator's first word; `run` names the run, here and in all that follows."""
+    """The coordinator's first message. `run` names the run, here and in all later messages."""
 
     run: str
     version: str = __version__
@@ -21,11 +21,11 @@ class Hello:
 
 @dataclass(frozen=True)
 class Card:
-    """Who a site is: nothing but what is declared, so that sending it costs no privacy.
+    """A site's introduction: only what its owner declares, so that sending it costs no privacy.
 
-    Levels are those that a schema declares. Levels found in a table are values of it, and are not sent. `data` is how
-    the columns are taken, `penalty` multiplies the price of an edge, `bootstrap` says whether rows may be resampled:
-    `channel` is what the site gives. The site's owner decides about all of them, and the coordinator learns them here.
+    Levels are those of the schema. Levels found in a table are values of it, and are not sent. `data` is the type of
+    the columns, `penalty` multiplies the price of an edge, `bootstrap` says whether rows may be resampled, and
+    `channel` is what the site gives. The site's owner decides about all of them.
     """
 
     site: str
@@ -40,7 +40,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Stating:
-    """Asks for a site's statement. The columns repeat what the sites have said; a site compares, and obeys none."""
+    """A request for a site's statement. The columns repeat those of the cards; a site compares them with its own."""
 
     run: str
     columns: tuple[Column, ...]
@@ -48,10 +48,10 @@ class Stating:
 
 @dataclass(frozen=True)
 class Opening:
-    """The beginning of a run: settings, the columns as all sites take them, the type of data, the first questions.
+    """The beginning of a run: settings, the columns on which all sites agree, the type of data, the first questions.
 
-    Columns and type of data repeat what the sites have said ("auto" expects nothing); a site compares, and obeys none.
-    `number` is that of the round that these questions are, for the site's log.
+    Columns and type of data repeat those of the cards ("auto" expects nothing); a site only compares them with its own.
+    `number` is the number of this round of questions, for the site's log.
     """
 
     run: str
@@ -64,7 +64,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Asking:
-    """A round of questions; `number` counts rounds, for the site's log."""
+    """A round of questions; `number` counts the rounds, for the site's log."""
 
     run: str
     number: int
@@ -74,12 +74,12 @@ class Asking:
 COMPLETE = "complete"
 
 WITHOUT = "without this site: "
-"""How the reason begins that is told to a site which a run has left out."""
+"""How the reason begins that a site gets if the run left it out."""
 
 
 @dataclass(frozen=True)
 class Closing:
-    """The end of a run, and why it ended, in words for the people at the sites.
+    """The end of a run, and the reason in words for the people at the sites.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Closing:
 
     @property
     def without(self) -> bool:
-        """Whether the run ended without the site that is told: it is to keep its statement, and stay."""
+        """Whether the run left out the site that gets this message: it keeps its statement, and waits for the next."""
         return self.why.startswith(WITHOUT)
 
 

@@ -1,4 +1,4 @@
-"""Steps of a method without regrets, in messages: a payload of plain values and arrays out, arrays of numbers back."""
+"""Messages of methods without regrets: a step sends plain values and arrays, and gets arrays of numbers back."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..names import MAX_NAME
 from ..tables.schema import Column
-from .fields import MAX_NAME, MAX_NUMBERS, PROTOCOL, Fields
+from .fields import MAX_NUMBERS, PROTOCOL, Fields
 from .worker import Payload
 
 MOST_VALUES = 50
-"""Values that the payload of one step may hold."""
+"""Most values in the payload of one step."""
 
 _IN, _OUT = "in_", "out_"
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """The beginning of a run of steps: whose worker a site is to be, and the columns as all sites take them."""
+    """The beginning of a run of steps: the name of the method, and the columns on which all sites agree."""
 
     run: str
     worker: str
@@ -30,7 +31,7 @@ class Beginning:
 
 @dataclass(frozen=True, eq=False)
 class StepRequest:
-    """A step; `number` counts them from 1, so that a site performs none twice."""
+    """A step. `number` counts the steps from 1, so that a site performs none twice."""
 
     run: str
     number: int
@@ -39,9 +40,9 @@ class StepRequest:
 
 
 def normal(payload: Mapping[str, Any]) -> Payload:
-    """Bring a payload into the one form that every transport carries: numbers of 8 bytes, in rows, and plain values.
+    """Bring a payload into the form that every transport carries: C-ordered arrays of 8-byte numbers, plain values.
 
-    Sums in another order differ in their last bit, so that even the layout of an array must be the same everywhere.
+    The layout of an array must be the same everywhere, because sums in another order differ in their last bit.
 
     Examples
     --------
@@ -64,21 +65,18 @@ def normal(payload: Mapping[str, Any]) -> Payload:
 def write_step_request(message: StepRequest) -> dict[str, Any]:
     """Write a step, without protocol and run."""
     payload = normal(message.payload)
-    numbers = sum(value.size for value in payload.values() if isinstance(value, np.ndarray))
+    numbers = _numbers(payload)
     if numbers > MAX_NUMBERS:
         raise InputError(
-            f"the step {message.kind!r} would send {numbers} numbers to every site, and a message holds {MAX_NUMBERS}: "
-            "ask for less (fewer features or hidden units, fewer variables)"
+            f"the step {message.kind!r} would send {numbers} numbers to every site; a message holds at most "
+            f"{MAX_NUMBERS}: use fewer features, hidden units or variables"
         )
-    return {
-        "number": message.number,
-        "kind": message.kind,
-        **{f"{_IN}{name}": value for name, value in payload.items()},
-    }
+    values = {f"{_IN}{name}": value for name, value in payload.items()}
+    return {"number": message.number, "kind": message.kind, **values}
 
 
 def read_step_request(fields: Fields, run: str) -> StepRequest:
-    """Read a step. Whether a worker knows its kind and its values, only the worker's site can tell.
+    """Read a step. Only the site can check whether its worker knows the kind and the values.
 
     Examples
     --------
@@ -90,16 +88,14 @@ def read_step_request(fields: Fields, run: str) -> StepRequest:
     names = fields.named(_IN)
     if len(names) > MOST_VALUES:
         fields.wrong(f"holds more than {MOST_VALUES} values")
-    payload: Payload = {}
-    room = MAX_NUMBERS
-    for name in names:
-        value = fields.value(f"{_IN}{name}")
-        if isinstance(value, np.ndarray):
-            room -= value.size
-            if room < 0:
-                fields.wrong(f"holds more than {MAX_NUMBERS} numbers")
-        payload[name] = value
+    payload = {name: fields.value(f"{_IN}{name}") for name in names}
+    if _numbers(payload) > MAX_NUMBERS:
+        fields.wrong(f"holds more than {MAX_NUMBERS} numbers")
     return StepRequest(run, number, kind, payload)
+
+
+def _numbers(payload: Payload) -> int:
+    return sum(value.size for value in payload.values() if isinstance(value, np.ndarray))
 
 
 def write_step_reply(answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,27 +1,27 @@
-"""The protocol between coordinator and sites: what each message holds, as plain values and arrays, and what is refused.
+"""The protocol between coordinator and sites: what each message holds, and what is refused.
 
-Seven messages, each with one reply; a transport carries them and knows nothing else:
+There are seven messages, each with one reply. A transport carries them, and knows nothing else of a run:
 
 =========  ==============================================  ===========================================================
 message    the coordinator says                            the site replies
 =========  ==============================================  ===========================================================
 ``hello``  its version                                     its version, name, how it takes its columns, what it allows
-``state``  the columns agreed on                           its statement: a release, or an exact summary; all that
-                                                           methods need that ask no questions
+``state``  the columns agreed on                           its statement: a release, or an exact summary. Methods that
+                                                           ask no questions need nothing else
 ``open``   the settings of a run, the columns agreed on,   a `Welcome`: rows, declared targets, privacy; and its
            and perhaps the first questions                 answers, if there are questions
 ``ask``    questions about candidate parents, directions   one number for each thing asked, and its privacy so far
 ``begin``  the name of a method without regrets, columns   a `Welcome`
-``step``   a step of that method: values and arrays        arrays, those that the site's half of the method declares
-``close``  that the run is over; nobody needs the reply    that it has heard it
+``step``   a step of that method: values and arrays        the arrays that the site's half of the method declares
+``close``  that the run is over                            an empty message, which nobody needs
 =========  ==============================================  ===========================================================
 
-How rows are read, bounded, binned and encoded is the site's alone: no message can change it. The columns in ``open``
-and ``begin`` only repeat what the sites have said, so that a site that was started again in another way notices.
+Each site decides how its rows are read, bounded, binned and encoded: no message can change it. The columns in ``open``
+and ``begin`` only repeat those of the cards, so that a site notices if it was restarted with other options.
 
-Instead of any reply a site may send a refusal with its reason, and instead of a statement the word that its owner has
-not decided yet (`pending`): the coordinator then asks again later. Whatever does not fit these descriptions, on either
-side, is an `InputError` that names the sender; nothing is computed from it. No message holds code or pickled objects.
+Instead of any reply a site may send a refusal with its reason. Instead of a statement it may reply that its owner has
+not decided yet (`pending`): the coordinator then asks again later. Any other message, on either side, raises an
+`InputError` that names the sender, and nothing is computed from it. No message holds code or pickled objects.
 """
 
 from __future__ import annotations
@@ -34,36 +34,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..names import visible
+from ..names import MAX_NAME, plain, visible
+from ..option_values import DATA
 from ..scores.masking import MASKINGS
+from ..strict import write_json
 from ..tables.schema import Column
-from .fields import MAX_NAME, PROTOCOL, Fields, Refused, as_json, plain, shown
+from .fields import PROTOCOL, Fields, Refused, shown
 from .messages import Question, Settings, Welcome, is_run
+from .policy import CHANNEL_WORDS
 from .questions import Answers, answers_in, read_questions, write_answers, write_questions
 from .requests import Asking, Card, Closing, Hello, Message, Opening, Stating
 from .steps import Beginning, StepRequest, read_step_request, write_step_request
 
 KINDS = ("hello", "state", "open", "ask", "begin", "step", "close")
 
-CHANNELS = ("release", "moments", "regrets")
-"""What a site may give: a private release, an exact summary, or answers to questions."""
-
-DATA = ("auto", "linear", "nonlinear", "discrete", "mixed")
-
 LONGEST_STATEMENT = 1 << 25
-"""Characters of a statement: 1,000 columns have 500,000 covariances."""
+"""Most characters of a statement: 1,000 columns have 500,000 covariances."""
 
 MAX_WHY = 1000
-"""Characters of the reason why a run ended."""
+"""Most characters of the reason why a run ended."""
 
 RUN_RULE = "1 to 40 letters, digits, dots, underscores and hyphens"
 
-Value = NDArray[Any] | str | int | float | bool
-Record = dict[str, Value]
+Record = dict[str, NDArray[Any] | str | int | float | bool]
 
 
 def refusal(reason: str) -> Record:
-    """Write a refusal; long or odd texts are cut to what the other side will read.
+    """Write a refusal. The reason is changed to what the other side accepts: short, in plain characters.
 
     Examples
     --------
@@ -75,7 +72,7 @@ def refusal(reason: str) -> Record:
 
 
 def pending() -> Record:
-    """Write that the site's owner has not decided yet: always in these words, so that waiting tells nothing more.
+    """Write that the site's owner has not decided yet, always in the same words, so that they reveal nothing else.
 
     Examples
     --------
@@ -88,7 +85,7 @@ def pending() -> Record:
 
 
 def write(message: Message) -> Record:
-    """Write what the coordinator says.
+    """Write a message of the coordinator.
 
     Examples
     --------
@@ -109,15 +106,15 @@ def write(message: Message) -> Record:
         record |= {"resample": resample, "columns": _columns_text(message.columns), "data": message.data}
     if isinstance(message, Opening | Asking):
         return record | {"number": message.number, **write_questions(message.questions)}
-    if isinstance(message, Stating):
-        return record | {"columns": _columns_text(message.columns)}
+    if isinstance(message, StepRequest):
+        return record | write_step_request(message)
     if isinstance(message, Beginning):
-        return record | {"worker": message.worker, "columns": _columns_text(message.columns)}
-    return record | write_step_request(message) if isinstance(message, StepRequest) else record
+        record |= {"worker": message.worker}
+    return record | {"columns": _columns_text(message.columns)}
 
 
 def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", p: int = 0) -> Any:
-    """Read what the coordinator says, at a site; `p` is the number of variables of the run, for ``ask``.
+    """Read a message of the coordinator, at a site; `p` is the number of variables of the run, for ``ask``.
 
     Examples
     --------
@@ -132,7 +129,7 @@ def read(kind: str, record: Mapping[str, Any], sender: str = "the coordinator", 
         raise Refused(f"{sender} sent a message of the unknown kind {shown(kind)}; known: {', '.join(KINDS)}")
     fields = Fields(record, sender, kind)
     run = fields.text("run", MAX_NAME)
-    if not is_run(run):  # not repeated: its reader is a person at a terminal
+    if not is_run(run):  # the name is not repeated: it could mislead the person who reads this
         fields.wrong(f"has a 'run' that is not {RUN_RULE}")
     if kind == "hello":
         return fields.done(Hello(run, fields.text("version", MAX_NAME)))
@@ -156,7 +153,7 @@ def write_card(card: Card) -> Record:
         "version": card.version,
         "site": card.site,
         "columns": _columns_text(card.columns),
-        "promise": as_json(card.promise),
+        "promise": write_json(card.promise),
         "data": card.data,
         "penalty": float(card.penalty),
         "bootstrap": int(card.bootstrap),
@@ -180,7 +177,7 @@ def read_card(record: Mapping[str, Any], sender: str) -> Card:
     version, site = fields.text("version", MAX_NAME), fields.name("site")
     columns, promise = fields.columns("columns"), fields.privacy("promise")
     data, penalty = fields.choice("data", DATA[1:]), fields.number("penalty")
-    bootstrap, channel = bool(fields.integer("bootstrap", 0, 1)), fields.choice("channel", CHANNELS)
+    bootstrap, channel = bool(fields.integer("bootstrap", 0, 1)), fields.choice("channel", tuple(CHANNEL_WORDS))
     return fields.done(Card(site, columns, promise, version, data, penalty, bootstrap, channel))
 
 
@@ -190,7 +187,7 @@ def write_statement(text: str) -> Record:
 
 
 def read_statement(record: Mapping[str, Any], sender: str) -> str:
-    """Read a site's reply to ``state``: a text, which `fedperi.privacy.statement` reads strictly.
+    """Read a site's reply to ``state``: a text that `fedperi.privacy.statement` will check.
 
     Examples
     --------
@@ -202,22 +199,22 @@ def read_statement(record: Mapping[str, Any], sender: str) -> str:
 
 
 def write_welcome(welcome: Welcome, answers: Answers | None = None) -> Record:
-    """Write a site's reply to ``open`` or ``begin``, with its answers if questions came along."""
-    told: Record = {
+    """Write a site's reply to ``open`` or ``begin``, with its answers if the message had questions."""
+    record: Record = {
         "protocol": PROTOCOL,
         "site": welcome.site,
-        "names": as_json(welcome.names),
+        "names": write_json(welcome.names),
         "n": float(welcome.n),
-        "targets": as_json(welcome.targets),
-        "privacy": as_json(welcome.privacy),
+        "targets": write_json(welcome.targets),
+        "privacy": write_json(welcome.privacy),
     }
-    return told if answers is None else told | write_answers(answers)
+    return record if answers is None else record | write_answers(answers)
 
 
 def read_welcome(
     record: Mapping[str, Any], sender: str, names: Sequence[str], questions: Sequence[Question] = ()
 ) -> tuple[Welcome, Answers | None]:
-    """Read a site's reply to ``open`` or ``begin``: it must be about the variables of the run, in their order.
+    """Read a site's reply to ``open`` or ``begin``; it must list the variables of the run in their order.
 
     Examples
     --------
@@ -227,7 +224,7 @@ def read_welcome(
     """
     fields = Fields(record, sender, "open")
     if fields.names("names") != tuple(names):
-        fields.wrong("lists other variables than those of the run")
+        fields.wrong("does not list the variables of the run in their order")
     n = fields.number("n")
     if n <= 0:
         fields.wrong(f"says that it has {n:g} rows")
@@ -242,12 +239,12 @@ def read_welcome(
 
 
 def write_farewell() -> Record:
-    """Write a site's reply to ``close``: nothing that a result needs."""
+    """Write a site's reply to ``close``: an empty message."""
     return {"protocol": PROTOCOL}
 
 
 def size(record: Mapping[str, Any]) -> int:
-    """Return the size of a message, in bytes, without what a transport adds.
+    """Return the size of a message in bytes, without the overhead of a transport.
 
     Examples
     --------
@@ -276,4 +273,4 @@ def _read_opening(fields: Fields, run: str) -> Opening:
 
 
 def _columns_text(columns: Sequence[Column]) -> str:
-    return as_json([asdict(column) for column in columns])
+    return write_json([asdict(column) for column in columns])

@@ -1,4 +1,4 @@
-"""A site's half of a method that exchanges other numbers than regrets: what it computes, takes and sends."""
+"""A site's half of a method that does not use regrets: what it takes, computes and sends."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ State = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class StepKind:
-    """What a step may bring to a site, and what may leave it.
+    """The values that a step may bring to a site, and those that may leave it.
 
     Parameters
     ----------
     takes : str
-        Names of the values that its payload may hold, with blanks between them.
+        Names of the values that its payload may hold, separated by blanks.
     sends : mapping of str to str
-        Names of the arrays that an answer may hold, and what each is, in words for the site's log.
+        Names of the arrays that an answer may hold, each with a description for the site's log.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Worker(ABC):
     Attributes
     ----------
     kinds : mapping of str to StepKind
-        The steps that it performs. Nothing but what they list leaves a site.
+        The steps that it performs. Only the arrays that they list leave a site.
 
     Examples
     --------
@@ -71,4 +71,4 @@ class Worker(ABC):
 
     @abstractmethod
     def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
-        """Answer a step, and return the state for the next one. Raise InputError for a step that it does not have."""
+        """Answer a step, and return the state for the next one. Raise InputError for an unknown step."""

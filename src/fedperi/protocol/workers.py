@@ -1,4 +1,4 @@
-"""Which methods without privacy a site can run, if its owner allows it."""
+"""The methods without privacy that a site can run, if its owner allows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORKERS = {
     "feddag": "fedperi.baselines.feddag.worker:FedDAGWorker",
     "fedcdh": "fedperi.baselines.fedcdh.worker:FedCDHWorker",
 }
-"""The site's half of every method, by the name that a coordinator uses: a site runs nothing else."""
+"""The site's half of each method, by the method's name in messages: a site runs nothing else."""
 
 
 def worker_class(name: str) -> type[Worker]:

@@ -1,8 +1,8 @@
-"""What waits for a site's owner: one statement, in words, with its price, on the site's disk until somebody decides.
+"""The request that waits for a site's owner: one statement, in words, with its price, on the site's disk.
 
-The decision holds for exactly what was shown. What is shown has a code, which depends on the table, on how it is read,
-on the price, on who asks and, where it is made already, on every character of the statement. A site sends only what
-has the code that was approved; if any of this changes, the owner is asked again.
+A decision is valid only for what was shown. Every request has a code, which depends on the table, on how it is read, on
+the price, on the coordinator and, if the statement exists already, on every character of it. A site sends only a
+statement whose code was approved; if anything changes, the owner must decide again.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..strict import Unreadable, pack, unpack
-from .log import SiteLog
+from .log import SiteLog, moment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,18 +31,18 @@ APPROVED, REFUSED = "approved", "refused"
 
 @dataclass(frozen=True)
 class Request:
-    """What a coordinator asks for and a site would send, as its owner sees it; no row and no value of one.
+    """A coordinator's request as the owner sees it; it holds no row and no value of a table.
 
     Parameters
     ----------
     site : str
-        The site.
+        The name of the site.
     asker : str
-        Where the coordinator is.
+        The coordinator's address.
     what, price : str
-        What would be sent, and what it costs, in words.
+        What would be sent, and its price, in words.
     terms : str
-        A digest of the table, of how it is read and, if it is made already, of the statement itself.
+        A digest of the table, of how it is read and, if the statement exists already, of the statement.
 
     Examples
     --------
@@ -60,28 +59,28 @@ class Request:
 
     @property
     def code(self) -> str:
-        """A short name of exactly this, for a person to repeat."""
+        """A short hash of this request, which people type in."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode("utf-8", "replace")).hexdigest()[:12]
 
     def command(self, verb: str, store: Path) -> str:
-        """Write the command that decides about exactly this, wherever it is given."""
+        """Return the command that decides about this request; it works from any folder."""
         return f"fedperi {verb} {shlex.quote(self.site)} {self.code} --store {shlex.quote(str(store.resolve()))}"
 
 
 @dataclass(frozen=True)
 class Item:
-    """A request, and what became of it.
+    """A request and its state.
 
     Parameters
     ----------
     request : Request
-        What was asked for.
+        The request.
     run, asked : str
         The run that asked first, and when.
     decision, decided, by : str
-        "approved", "refused" or, so far, ""; when that was, and by which account.
+        "approved", "refused" or "" (not decided yet); when that was, and by which account.
     sent, digest : str
-        When the statement was handed over, and the SHA-256 of its text without its signature; empty until then.
+        When the statement was sent, and the SHA-256 of its text without its signature; empty until then.
 
     Examples
     --------
@@ -100,23 +99,23 @@ class Item:
 
     @property
     def waits(self) -> bool:
-        """Whether the owner is to decide."""
+        """Whether the owner has not decided yet."""
         return not self.decision
 
     @property
     def stands(self) -> str:
-        """How things stand, in words."""
+        """The state of the request, in words."""
         if self.sent:
             return f"sent {self.sent}, approved by {self.by} {self.decided}"
         if self.decision == APPROVED:
             return f"approved by {self.by} {self.decided}; it is sent when the coordinator asks again"
         if self.decision == REFUSED:
             return f"refused by {self.by} {self.decided}"
-        return f"waits for a decision since {self.asked}"
+        return f"waiting for a decision since {self.asked}"
 
 
 def read_item(place: Place) -> Item | None:
-    """Return what waits at a site, or waited last; None if nothing ever did.
+    """Return the last request at a site, decided or not; None if there was none.
 
     Examples
     --------
@@ -137,20 +136,19 @@ def read_item(place: Place) -> Item | None:
             raise ValueError("decision")
     except (Unreadable, ValueError, KeyError, TypeError):
         raise InputError(
-            f"{str(place.path / FILE)!r}, what waits for the site's owner, is damaged: delete it, and the site asks "
-            "its owner again; nothing is sent"
+            f"{str(place.path / FILE)!r}, the request that waits for the site's owner, is damaged: delete it, and the "
+            "site asks its owner again; nothing is sent"
         ) from None
     return item
 
 
 def keep_item(place: Place, item: Item) -> None:
-    """Write an item in place of what was there; on the disk for good when this returns."""
-    values: dict[str, Any] = asdict(item) | {"code": item.request.code}
-    place.write(FILE, pack(FORMAT, VERSION, values))
+    """Write a request in place of the last one; it is on the disk for good when this returns."""
+    place.write(FILE, pack(FORMAT, VERSION, {**asdict(item), "code": item.request.code}))
 
 
 def items(root: Path) -> Iterator[tuple[Place, Item]]:
-    """Find all that waits, or waited, in a store: of every site and table that is kept there."""
+    """Find the last request of every site and table in a store."""
     from ..privacy.store import Place, explained
 
     with explained(root):
@@ -163,12 +161,12 @@ def items(root: Path) -> Iterator[tuple[Place, Item]]:
 
 
 def decide(place: Place, code: str, decision: str, by: str) -> Item:
-    """Enter the owner's decision about what has this code; until it is sent, it may be changed.
+    """Record the owner's decision about the request with this code; it may be changed until the statement is sent.
 
     Raises
     ------
     InputError
-        If something else waits there by now, or the statement has been sent.
+        If another request waits there now, or the statement has been sent.
 
     Examples
     --------
@@ -185,10 +183,10 @@ def decide(place: Place, code: str, decision: str, by: str) -> Item:
     with place.locked():
         item = read_item(place)
         if item is None or item.request.code != code:
-            waits = "nothing" if item is None else f"{item.request.code}"
+            other = "none waits at all" if item is None else f"the one that waits has the code {item.request.code}"
             raise InputError(
-                f"the code {code!r} is not what waits now, which is {waits}: what would be sent has changed, or the "
-                "code is mistyped; look again (`fedperi pending`)"
+                f"no request with the code {code!r} waits; {other}. What would be sent has changed, or the code is "
+                "mistyped: look again (`fedperi pending`)"
             )
         if item.sent:
             raise InputError(
@@ -201,14 +199,9 @@ def decide(place: Place, code: str, decision: str, by: str) -> Item:
 
 
 def _check_account(place: Place) -> None:
-    """Raise for an account that may write here and is not the site's: the site could not read what it writes."""
+    """Raise if this is not the site's account: the site could not read the files that another account writes."""
     if hasattr(os, "geteuid") and place.path.exists() and place.path.stat().st_uid != os.geteuid():
         raise InputError(
-            f"{str(place.path)!r} belongs to another account, under which the site runs: decide as that account, as in "
+            f"{str(place.path)!r} belongs to the account under which the site runs: decide as that account, as in "
             "`sudo -u fedperi fedperi approve ...`"
         )
-
-
-def moment() -> str:
-    """The time, as the site's log writes it."""
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"

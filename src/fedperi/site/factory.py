@@ -1,4 +1,4 @@
-"""The one way from what a user hands in to a site: a table, a file, a statement, or a site already."""
+"""Make a site from what a user gives: a table, a file, a statement, or a site."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def as_statement(source: Any) -> Statement | None:
-    """Take a statement, or read its file; None if this is something else.
+    """Return a statement, which may be read from its file; None if this is something else.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def as_statement(source: Any) -> Statement | None:
     from ..privacy.statement import is_statement, load_statement
 
     if isinstance(source, Release | Summary):
-        # Releases of several sites are compared together, so a private summary is taken as its release.
+        # Releases of several sites are compared with each other, so a private summary is replaced by its release.
         return source if isinstance(source, Release) or source.release is None else source.release
     if isinstance(source, str | PathLike) and is_statement(source):
         return load_statement(source)
@@ -40,7 +40,7 @@ def as_statement(source: Any) -> Statement | None:
 
 
 def make_site(source: Any, name: str | None = None) -> Respondent:
-    """Make a site of a DataFrame, a path, a statement or a table; a site stays as it is, but for its name.
+    """Make a site from a DataFrame, a path, a statement or a table. A site is returned as it is, with the new name.
 
     Examples
     --------
@@ -48,14 +48,13 @@ def make_site(source: Any, name: str | None = None) -> Respondent:
     >>> make_site(pd.DataFrame({"a": [1.5, 2.5]}), "north").name
     'north'
     """
+    statement = None if isinstance(source, Respondent) else as_statement(source)
     if isinstance(source, Respondent):
         site = source
+    elif statement is None:
+        site = Site(source, name=name)
     else:
-        statement = as_statement(source)
-        if statement is None:
-            site = Site(source, name=name)
-        else:
-            site = SummarySite(statement) if isinstance(statement, Summary) else ReleasedSite(statement)
+        site = SummarySite(statement) if isinstance(statement, Summary) else ReleasedSite(statement)
     if name is not None:
         site.name = name
     return site
@@ -68,7 +67,7 @@ def prepare_private_site(
     targets: Sequence[str] | None = None,
     local: Callable[..., PDAG] | None = None,
 ) -> Callable[[], Respondent]:
-    """Check that a table can be put behind noise; return a function that makes the site, which may pay."""
+    """Check that a table can get noise, and return a function that makes the site. Its call may charge the ledger."""
     reading = reading.private()
     if privacy.mechanism == "regret":
         from .noisy import NoisySite

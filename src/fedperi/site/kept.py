@@ -1,4 +1,4 @@
-"""Sufficient statistics as text, so that a site can keep them on its disk and answer from them in another process."""
+"""Statistics of a table that a site keeps on its disk as text, so that another process can answer from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMAT, VERSION = "fedperi.statistics", 1
 
 
 def write_summary(summary: Statistics | Counts) -> str:
-    """Write statistics or counts as JSON text; numbers come back exactly as they were.
+    """Write statistics or counts as JSON text; numbers are read back exactly.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def read_summary(text: str) -> Statistics | Counts:
 class KeptSite(Site):
     """A site without noise that keeps its statistics on its disk, and reads the table only if they are not there.
 
-    Others choose the number of a draw, so the rows' weights also depend on a secret of the site.
+    The coordinator chooses the seed of a bootstrap draw, so the weights of the rows also depend on the site's secret.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""A site's log of what it was asked and what it sent, in words, for the people who are responsible for its data.
+"""A site's log of requests and of what it sent, in words, for the people who are responsible for its data.
 
-One line per message. No value of the table is in it: who was asked by which run, how many numbers left, how many bytes
-that was, and what it cost in privacy.
+There is one line per message: the run, how many numbers and bytes left the site, and their price in privacy. No value
+of the table is in it, except in the reasons of some refusals.
 """
 
 from __future__ import annotations
@@ -12,6 +12,14 @@ from pathlib import Path
 
 from .. import disk
 from ..errors import InputError
+
+_LONGEST = 1000
+"""Bytes of a long line, about. If lines are longer, `tail` shows fewer of them."""
+
+
+def moment() -> str:
+    """Return the time, as the log writes it."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 @dataclass(frozen=True)
@@ -36,9 +44,8 @@ class SiteLog:
     path: Path
 
     def write(self, run: str, what: str) -> str:
-        """Add a line, and return it; on the disk for good when this returns."""
-        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-        line = f"{when} UTC  run {run}: {what}".replace("\n", " ")
+        """Add a line, and return it; it is on the disk for good when this returns."""
+        line = f"{moment()}  run {run}: {what}".replace("\n", " ")
         try:
             disk.append(self.path, (line + "\n").encode("utf-8", "replace"))
         except OSError as error:
@@ -58,9 +65,5 @@ class SiteLog:
             return []
         except OSError as error:
             raise InputError(f"the log {str(self.path)!r} cannot be read ({error.strerror or error})") from None
-        lines = text.split("\n")[:-1]  # what is not ended yet is being written
-        return lines[-most:] if end <= _LONGEST * most else lines[1:][-most:]
-
-
-_LONGEST = 1000
-"""Bytes of a line, about; of longer ones fewer are shown."""
+        lines = text.split("\n")[:-1]  # a last line without an end is still being written
+        return lines[-most:] if end <= _LONGEST * most else lines[1:][-most:]  # the first one may be cut

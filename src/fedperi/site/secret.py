@@ -1,4 +1,4 @@
-"""A secret that only the site knows: with it, the weights of resampled rows are no function of what others know."""
+"""A secret that only the site knows, so that nobody else can compute the weights of resampled rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BYTES = 32
 
 
 def secret_seed(place: Place, *parts: object) -> int:
-    """Turn public values into a seed that nobody can compute without the site's secret; the same in every process.
+    """Derive a seed from public values and the site's secret; it is the same in every process.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def secret_seed(place: Place, *parts: object) -> int:
 
 
 def _secret(place: Place) -> bytes:
-    """Return the secret, drawn at its first use. Files of a place are readable by their owner only (mode 0600)."""
+    """Return the secret, which is drawn at its first use. Only the owner can read files of a place (mode 0600)."""
     with place.locked():
         text = place.read(FILE)
         if text is None:
@@ -44,6 +44,6 @@ def _secret(place: Place) -> bytes:
     if len(secret) != _BYTES:
         raise InputError(
             f"{str(place.path / FILE)!r}, the secret for resampling rows, is damaged: restore it from a backup, or "
-            "delete it, and later draws will differ from earlier ones"
+            "delete it (then later bootstrap draws differ from earlier ones)"
         )
     return secret

@@ -1,9 +1,9 @@
-"""A site: it owns the statistics of its table, learns what it needs alone, and answers questions with regrets."""
+"""Sites with a table, and oracle sites with population moments."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -23,11 +23,11 @@ from .respondent import Respondent, checked_targets, digest
 if TYPE_CHECKING:
     from ..tables import Counts, Statistics
     from ..tables.summary.summary import Summary
-    from ..tables.table import Source
+    from ..tables.table import Source, Table
 
 
 DRAWS = 20
-"""How often rows are resampled before a bootstrap gives up: a level of one row is missed in a third of the draws."""
+"""How often rows are resampled before a bootstrap gives up: a level of one row is absent from a third of the draws."""
 
 
 class Site(Respondent):
@@ -38,10 +38,10 @@ class Site(Respondent):
     table : DataFrame, path of a CSV or Parquet file, or Table
         One row per patient, one column per variable. The rows are read when a run opens, and not kept.
     name : str, optional
-        The site's name: the file's, or "table", if not given.
+        The site's name. Default: the name of the file, or "table".
     targets : iterable of str, optional
-        Variables that this site knows to have set regardless of their causes, while it left all others alone (an empty
-        list: it set none). If not given, its interventions are unknown, as in the paper.
+        Variables that this site is known to have set regardless of their causes; it left all others alone. An empty
+        list means that it set none. If not given, its interventions are unknown, as in the paper.
 
     Examples
     --------
@@ -59,8 +59,7 @@ class Site(Respondent):
         self.name = self.table.name
         self.targets = checked_targets(targets, self.table.columns, self.name)
         self.reading = Reading()
-        self.local: Callable[..., PDAG] | None = None
-        self.known: Statistics | None = None  # what a reading for all sites together gave
+        self.known: Statistics | None = None  # from an earlier pass over the tables of all sites
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,8 +69,7 @@ class Site(Respondent):
     def _scores(self, settings: Settings, names: tuple[str, ...]) -> tuple[LatticeScore, LatticeScore, float]:
         from ..tables import Counts
 
-        summary = self._summarize(settings.resample)
-        self._summary = summary
+        self._statistics = summary = self._summarize(settings.resample)
         if isinstance(summary, Counts):
             if summary.names != names:
                 raise InputError(
@@ -83,10 +81,10 @@ class Site(Respondent):
                     f"{settings.penalty:g} could multiply; use data='mixed', or leave penalty at 1"
                 )
             return DiscreteScore(summary), DiscreteScore(summary, "bic", penalty=0.0), summary.n
-        return ordered_score(summary, names, settings.penalty), ordered_score(summary, names, 0.0), summary.n
+        return gaussian_scores(summary, names, settings.penalty)
 
     def _summarize(self, resample: int | None) -> Statistics | Counts:
-        """Read the table, or resample its rows; a sample that misses a rare level altogether is drawn again."""
+        """Read the table, or resample its rows; a sample without some rare level is drawn again."""
         from ..tables import summarize
 
         def read(seed: int | None) -> Statistics | Counts:
@@ -102,20 +100,11 @@ class Site(Respondent):
         raise InputError(f"{DRAWS} bootstrap draws at site {self.name!r} could not be used; the last one: {reason}")
 
     def _seed(self, resample: int, attempt: int) -> int:
-        """Seed of a draw. In one process there is one party, and it may repeat its draws anywhere."""
+        """Return the seed of a draw. In one process there is one party, and anybody may repeat its draws."""
         return zlib.crc32(f"{resample} {attempt} {self.name}".encode())
 
-    def fingerprint(self) -> str:
-        """SHA-256 of the statistics, after a run has opened."""
-        summary = self._summary
-        arrays = [v for v in vars(summary).values() if isinstance(v, np.ndarray)]
-        return digest(summary.names, summary.n, *arrays)
-
-    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
-        from ..discovery.discover import local_graph
-
-        method = self.local if self.local is not None else settings.local
-        return local_graph(method, self._summary, self.table, alpha=settings.alpha, penalty=settings.penalty)
+    def _own_graph(self, settings: Settings, table: Table | None = None) -> PDAG:
+        return super()._own_graph(settings, self.table)
 
 
 class OracleSite(Respondent):
@@ -126,15 +115,14 @@ class OracleSite(Respondent):
     covariance : array_like, shape (p, p)
         Population covariance of the site.
     n : float
-        Nominal number of rows, for the price of an edge. Take it large (10^10): at 10^6, one random draw of weights in
-        twenty has a dependence too small to pay for its edge.
+        Nominal number of rows, for the price of an edge. Use a large one (10^10): with 10^6, one random draw of weights
+        in twenty has a dependence that is too weak for an edge.
     names : sequence of str, optional
         The variables.
     cpdag : PDAG, optional
-        The site's CPDAG (for ``masking="consensus"``). If not given, the site learns it by GES, whatever `local` says:
-        there are no rows that another method could look at.
+        The site's CPDAG (for ``masking="consensus"``). If not given, the site learns it by GES, whatever `local` is:
+        other methods may need rows.
     name : str
-        The site's name.
     targets : iterable of str, optional
         Declared targets, as for `Site`.
     mean : array_like, shape (p,), optional
@@ -172,7 +160,7 @@ class OracleSite(Respondent):
         score = GaussianScore(self._covariance, self._n, names, site=name)  # raises if the moments are not moments
         root = np.sqrt(np.diag(self._covariance))
         if np.linalg.eigvalsh(self._covariance / np.outer(root, root))[0] <= 0:
-            raise InputError(f"the covariance at site {name!r} is not positive definite: it is of no distribution")
+            raise InputError(f"the covariance at site {name!r} is not positive definite: no distribution has it")
         self._own_names = score.names
         if cpdag is not None and not isinstance(cpdag, PDAG):
             raise InputError(f"the cpdag at site {name!r} must be a fedperi.PDAG, not {type(cpdag).__name__}")
@@ -191,7 +179,7 @@ class OracleSite(Respondent):
         return self._own_names
 
     def summary(self) -> Summary:
-        """What this site says to methods that compare mechanisms: rows, means and covariances."""
+        """Return rows, means and covariances, for methods that compare mechanisms."""
         from ..tables.summary.summary import Summary
 
         blocks = tuple((i,) for i in range(len(self._own_names)))
@@ -204,18 +192,18 @@ class OracleSite(Respondent):
         return make[0], make[1], self._n
 
     def fingerprint(self) -> str:
-        """SHA-256 of the moments."""
+        """Return the SHA-256 of the moments."""
         return digest(self._own_names, self._n, self._covariance)
 
-    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
-        return self._cpdag if self._cpdag is not None else ges_fit(score).graph
+    def _own_graph(self, settings: Settings, table: Table | None = None) -> PDAG:
+        return self._cpdag if self._cpdag is not None else ges_fit(self._score).graph
 
 
 Kept = TypeVar("Kept", "Statistics", "Counts", "Statistics | Counts")
 
 
 def enough_rows(summary: Kept) -> Kept:
-    """Return the statistics of a table, if it has the rows to judge each of its variables."""
+    """Return the statistics of a table; raise if it has too few rows for its variables."""
     widest = max((len(block) for block in getattr(summary, "blocks", ())), default=1)
     if summary.n < max(len(summary.names), 2 * widest):
         what = f"{len(summary.names)} variables" + (f" of up to {widest} columns each" if widest > 1 else "")
@@ -226,14 +214,13 @@ def enough_rows(summary: Kept) -> Kept:
     return summary
 
 
-def ordered_score(statistics: Statistics, names: tuple[str, ...], penalty: float) -> GaussianScore:
-    """Score statistics with the variables in the order of a run."""
-    order = [statistics.names.index(name) for name in names]
-    return GaussianScore(
-        statistics.correlation,
-        statistics.n,
-        names,
-        blocks=[statistics.blocks[i] for i in order],
-        penalty=penalty,
-        site=statistics.site,
+def gaussian_scores(
+    statistics: Statistics, names: tuple[str, ...], penalty: float
+) -> tuple[GaussianScore, GaussianScore, float]:
+    """Return the score with a penalty, the one without, and the number of rows; variables in the order of a run."""
+    blocks = [statistics.blocks[statistics.names.index(name)] for name in names]
+    score, fit = (
+        GaussianScore(statistics.correlation, statistics.n, names, blocks=blocks, penalty=each, site=statistics.site)
+        for each in (penalty, 0.0)
     )
+    return score, fit, statistics.n

@@ -1,6 +1,6 @@
-"""How a site stands, for its status page and for monitors: taken at any moment, from memory and the site's disk.
+"""The status of a site, for its status page and for monitors, read from memory and from the site's disk.
 
-No value of the table is in it. Reasons of refusals, which may name one, stay in the log.
+It holds no value of the table. Reasons of refusals, which may name one, stay in the log.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ..privacy.ledger import Ledger
+from ..privacy.ledger import Ceiling, Ledger
 from .approval import Item, read_item
 
 if TYPE_CHECKING:
     from .service.work import SiteWork
 
 SHOWN = 100
-"""Lines of the log that are shown."""
+"""Number of lines of the log that are shown."""
 
 _LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC  run (\S+): (.*)")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a site has spent, what it may spend, and on what it was: when, what, epsilon, delta."""
+    """What a site has spent and may spend; each release has its time, a description, epsilon and delta."""
 
     spent: float
     ceiling: float
@@ -36,7 +36,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class SiteStatus:
-    """A site at one moment; `problem` says what on its disk cannot be read, `log` has time, run and words of a line."""
+    """The status of a site: `problem` names a file that cannot be read, `log` has time, run and words of each line."""
 
     site: str
     store: Path
@@ -58,12 +58,12 @@ class SiteStatus:
 
     @property
     def waits(self) -> bool:
-        """Whether the owner is to decide."""
+        """Whether a request waits for the owner."""
         return self.item is not None and self.item.waits
 
 
 def site_status(work: SiteWork) -> SiteStatus:
-    """Look how a site stands.
+    """Read the status of a site.
 
     Examples
     --------
@@ -106,21 +106,19 @@ def site_status(work: SiteWork) -> SiteStatus:
 
 
 def _budget(work: SiteWork) -> Budget | None:
-    if work.held.privacy is None:
+    if work.source.privacy is None:
         return None
-    ledger = Ledger.look(work.place, site=work.name, table=work.held.mark)
+    ledger = Ledger.look(work.place, site=work.name, table=work.source.initial_fingerprint)
     if ledger is None:
-        from ..privacy.ledger import Ceiling
-
-        asked = work.held.privacy.ceiling
-        ceiling = Ceiling() if asked is None else Ceiling(asked)
+        chosen = work.source.privacy.ceiling
+        ceiling = Ceiling() if chosen is None else Ceiling(chosen)
         return Budget(0.0, ceiling.epsilon, ceiling.delta, ())
     entries = tuple((entry.when, entry.what, entry.price.epsilon, entry.price.delta) for entry in ledger.releases)
     return Budget(ledger.spent, ledger.ceiling.epsilon, ledger.ceiling.delta, entries)
 
 
 def parsed(line: str) -> tuple[str, str, str]:
-    """Take a line of the log apart: when, run, what; the reason of a refusal is left out.
+    """Split a line of the log into time, run and words; leave out the reason of a refusal.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a site counts while it runs, for its status page and metrics; another thread reads it at any moment."""
+"""Counts of a running site, for its status page and metrics; another thread may read them at any moment."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 SILENT = 120.0
-"""Seconds without a sign of life, while no message is being answered, after which a site counts as stuck. It tries to
-connect every 15 seconds at most, and an attempt takes 10."""
+"""A site counts as stuck after this number of seconds without activity, unless it is answering a message. It tries to
+connect every 15 seconds at most, and an attempt takes 10 seconds."""
 
 
 @dataclass
@@ -21,7 +21,7 @@ class SiteTally:
     Parameters
     ----------
     begun : float
-        When that was, as `time.time` gives it.
+        Time of the start, from `time.time`.
 
     Examples
     --------
@@ -49,13 +49,13 @@ class SiteTally:
 
     @property
     def messages(self) -> Mapping[str, int]:
-        """How many messages of each kind were answered."""
+        """Number of messages of each kind that were answered."""
         with self._lock:
             return dict(sorted(self._kinds.items()))
 
     @property
     def alive(self) -> bool:
-        """Whether the loop that answers messages runs; a long answer is no standstill."""
+        """Whether the loop that answers messages runs; a long computation counts as running."""
         return self._busy or time.monotonic() - self._beat < SILENT
 
     def beat(self) -> None:
@@ -74,7 +74,7 @@ class SiteTally:
 
     @contextmanager
     def answering(self, kind: str) -> Iterator[None]:
-        """Count a message, and note that the loop is busy until it is answered."""
+        """Count a message; the loop counts as busy until it is answered."""
         self._busy = True
         with self._lock:
             self._kinds[kind] += 1

@@ -18,13 +18,7 @@ from ...methods.progress import watching
 from ...methods.result import Result
 from ...option_values import check_flag, check_one_of, check_whole
 from ...search.phase1 import Step
-from ..baseline import (
-    Note,
-    acyclic,
-    baseline_result,
-    pairs,
-    work_transport,
-)
+from ..baseline import Note, acyclic, baseline_result, coordinate, pairs
 from .change import dependence_of_change
 from .orient import Orientation, close_under_meek, direct_by_change, direct_colliders
 from .skeleton import Bound, SkeletonSearch, find_skeleton, join_site
@@ -143,8 +137,7 @@ class FedCDH(Seeded):
             `graph` is the PDAG. ``method["changing"]`` lists the variables whose mechanisms differ between sites;
             ``method["stopped"]`` says what `most_tests` left out, and is empty if nothing was.
         """
-        transport = work_transport(sites, self.schema, self.missing, self._name)
-        coordinator = WorkCoordinator(transport, "fedcdh")
+        coordinator = coordinate(sites, self.schema, self.missing, self._name, "fedcdh")
         self._check_rows(coordinator)
         history: list[Step] = []
         with watching(self.progress, self._name) as note:
@@ -155,13 +148,10 @@ class FedCDH(Seeded):
             skeleton = self._skeleton(tests, history, note)
             graph, found = self._directed(tests, skeleton)
         history.append(Step("directions", coordinator.rounds, float(len(graph))))
-        return baseline_result(
-            {**described(self, self._name), "tests": tests.tests, **found}, coordinator, graph, history
-        )
+        method = {**described(self, self._name), "tests": tests.tests, **found}
+        return baseline_result(method, coordinator, graph, history)
 
     def _check_rows(self, coordinator: WorkCoordinator) -> None:
-        if len(coordinator.names) < 2:
-            raise InputError("FedCDH needs at least two variables")
         least = 2 * max(self.conditioning_features, self.features, self.marginal_features)
         if self.faithful:
             n = sum(site.n for site in coordinator.sites)

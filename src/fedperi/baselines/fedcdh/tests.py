@@ -10,6 +10,7 @@ import numpy as np
 
 from ...coordinator.work import WorkCoordinator
 from ...errors import InputError
+from ..baseline import total
 from .layout import Batch, Floats, Ints, Widths, groups, site_key
 from .random_features import SINGLE, null_moments, p_values, random_features, triangle
 from .regression import ResidualTests, regress
@@ -198,16 +199,3 @@ def runs(sizes: Sequence[int], limit: int = MESSAGE) -> Iterator[tuple[int, int]
         held += size
     if len(sizes):
         yield start, len(sizes)
-
-
-def total(parts: Sequence[Floats]) -> Floats:
-    """Add arrays of the sites, the smallest numbers first, so that the order of the sites does not matter.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> total([np.array([1.0, 2.0]), np.array([3.0, -4.0])]).tolist()
-    [4.0, -2.0]
-    """
-    out: Floats = np.sort(np.stack(parts), axis=0).sum(axis=0)
-    return out

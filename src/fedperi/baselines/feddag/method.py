@@ -19,13 +19,7 @@ from ...methods.result import Result
 from ...option_values import check_finite, check_flag, check_one_of, check_whole
 from ...protocol.worker import Payload
 from ...search.phase1 import Step
-from ..baseline import (
-    Note,
-    acyclic,
-    baseline_result,
-    pairs,
-    work_transport,
-)
+from ..baseline import Note, acyclic, baseline_result, coordinate, pairs, total
 from .networks import weight_count
 from .schedule import LINEAR, MASKED, PUBLISHED, Schedule, for_variables, raise_price_of_cycles
 from .worker import acyclicity, sigmoid
@@ -153,9 +147,7 @@ class FedDAG(Seeded):
         -------
         Result
         """
-        coordinator = WorkCoordinator(work_transport(sites, self.schema, self.missing, "FedDAG"), "feddag")
-        if len(coordinator.names) < 2:
-            raise InputError(f"FedDAG needs two variables at least; there is only {coordinator.names[0]!r}")
+        coordinator = coordinate(sites, self.schema, self.missing, "FedDAG", "feddag")
         plan = self._schedule()
         if self.variant != "linear" and not self.faithful:
             plan = for_variables(plan, len(coordinator.names))
@@ -231,7 +223,7 @@ class _Training:
             "send": " ".join(shapes),
         }
         answers = self.coordinator.perform("linear" if self._linear else "masked", payload, shapes)
-        means = {name: _mean([answer[name] for answer in answers]) for name in shapes}
+        means = {name: total([answer[name] for answer in answers]) / len(answers) for name in shapes}
         self._common = {name: means[name] for name in shapes if name != "acyclicity"}
         # Published: what the first site had before the last exchange, not what all agreed on.
         self._final = np.asarray(answers[0][self._matrix]) if self._faithful else means[self._matrix]
@@ -247,12 +239,6 @@ class _Training:
             out = np.maximum(self._final - even, 0.0)
         np.fill_diagonal(out, 0.0)
         return out
-
-
-def _mean(values: list[Any]) -> Floats:
-    """Mean over sites; independent of their order, because the smallest values are added first, entry by entry."""
-    out: Floats = np.sort(np.asarray(values, dtype=np.float64), axis=0).sum(axis=0) / len(values)
-    return out
 
 
 def _dag(strength: Floats, names: tuple[str, ...]) -> tuple[PDAG, dict[str, Any]]:

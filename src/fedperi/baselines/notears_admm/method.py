@@ -19,12 +19,7 @@ from ...methods.result import Result
 from ...option_values import check_finite, check_flag, check_one_of, check_whole
 from ...protocol.worker import Payload
 from ...search.phase1 import Step
-from ..baseline import (
-    acyclic,
-    baseline_result,
-    pairs,
-    work_transport,
-)
+from ..baseline import acyclic, baseline_result, coordinate, pairs, total
 from .server import ParameterLayout, ServerState
 
 GROWTH = 1.75, 1.25
@@ -149,9 +144,7 @@ class NotearsADMM(Seeded):
             `history` is the largest measure of cycles among all starts after each round.
         """
         worker = "notears-admm" if self.model == "linear" else "notears-admm-mlp"
-        coordinator = WorkCoordinator(work_transport(sites, self.schema, self.missing, "NOTEARS-ADMM"), worker)
-        if len(coordinator.names) < 2:
-            raise InputError(f"NOTEARS-ADMM needs two variables at least; there is only {coordinator.names[0]!r}")
+        coordinator = coordinate(sites, self.schema, self.missing, "NOTEARS-ADMM", worker)
         rows = {site.n for site in coordinator.sites}
         if self.faithful and len(rows) > 1:
             raise InputError(
@@ -208,7 +201,7 @@ class NotearsADMM(Seeded):
         if len(starts) == 1:
             return starts[0]
         answers = coordinator.perform("loss", self._payload(coordinator, starts), {"loss": (len(starts),)})
-        loss = np.sort([np.asarray(answer["loss"], float) for answer in answers], axis=0).sum(axis=0)
+        loss = total([answer["loss"] for answer in answers])
         l1, l2, _ = self._prices()
         cost = [(not self._converged(start), loss[at] + start.penalty(l1, l2)) for at, start in enumerate(starts)]
         return starts[min(range(len(starts)), key=cost.__getitem__)]

@@ -1,4 +1,4 @@
-"""The noisy answers that a site has given, and what they cost: each is charged, drawn and kept before it is sent."""
+"""The noisy answers that a site has given: each is charged, drawn and kept before it is sent."""
 
 from __future__ import annotations
 
@@ -21,23 +21,10 @@ if TYPE_CHECKING:
 
 
 class AnswerBook:
-    """Answers by the names of their questions: the same question gets the same noisy answer, and is paid once.
+    """Answers by the names of their questions: a repeated question gets the same noisy answer, and is paid only once.
 
-    Parameters
-    ----------
-    site : str
-        The site's name.
-    privacy : Privacy
-        Where noise comes from.
-    budget : Budget or None
-        The site's folder and ledger; None in a test, where answers are remembered by this object alone.
-
-    Attributes
-    ----------
-    ledger : Ledger or None
-        As it was read last.
-    given : int
-        How many different answers have been given.
+    Noise comes from `privacy`. `budget` has the site's folder and ledger; without it, in tests, answers are kept only
+    in this object. `ledger` is the ledger as it was last read.
     """
 
     def __init__(self, site: str, privacy: Privacy, budget: Budget | None) -> None:
@@ -53,7 +40,7 @@ class AnswerBook:
         return len(self._known)
 
     def open(self, key: str, plan: RegretPlan, scale: float) -> None:
-        """Find the answers that were given before under the same plan, and check that the rest can be paid."""
+        """Read the answers that were given before under this key; if there are none, check that all can be paid."""
         self._plan, self._scale = plan, scale
         if key != self._key:
             self._key, self._known, self._noise = key, {}, None
@@ -73,8 +60,8 @@ class AnswerBook:
             return {str(key): float(value) for key, value in read_json(text).items()}
         except (ValueError, TypeError, AttributeError):
             raise InputError(
-                f"the answers that site {self._site!r} has kept are damaged; nothing is released, since the same "
-                "questions would get other noise. Restore the site's store from a backup"
+                f"the answers that site {self._site!r} has kept are damaged. Nothing is released, because repeated "
+                "questions would get other noise; restore the site's store from a backup"
             ) from None
 
     def has(self, names: Sequence[str]) -> bool:
@@ -86,7 +73,7 @@ class AnswerBook:
         return np.array([self._known[name] for name in names])
 
     def add(self, exact: Mapping[str, float]) -> None:
-        """Charge for the questions that are new, draw noise on their exact answers, and keep the noisy ones."""
+        """Charge for the new questions among these, add noise to their exact answers, and keep the noisy ones."""
         budget = self._budget
         with nullcontext() if budget is None else budget.place.locked():
             self._known = self.kept()
@@ -102,18 +89,18 @@ class AnswerBook:
                     budget.place.keep(self._key, write_json(self._known))
 
     def _pay(self, count: int) -> None:
-        """Charge for answers before they are drawn: a crash in between costs budget, and never privacy."""
+        """Charge for answers before they are drawn: a crash in between wastes budget, but never harms privacy."""
         plan, used = self._plan, self.given
         if used + count > plan.answers:
             raise InputError(
-                f"site {self._site!r}: epsilon = {plan.epsilon:g} was divided among {plan.answers} answers; {used} are "
-                f"given, and {count} more are asked. Nothing of these is released; plan for more with Privacy(..., "
-                "answers=...), or use mechanism='statistics', which answers any number at one price"
+                f"site {self._site!r}: epsilon = {plan.epsilon:g} was divided among {plan.answers} answers; {used} "
+                f"given so far, {count} more asked for. None of these is released; plan for more with Privacy(..., "
+                "answers=...), or use mechanism='statistics', which answers any number of questions at one price"
             )
         if self.ledger is not None:
             self.ledger = self.ledger.charge(plan.price(count), f"{count} regrets with noise on each")
 
     def _read_ledger(self) -> None:
-        """Read the ledger as it is now, with what other processes of the site paid meanwhile."""
+        """Read the ledger again: other processes of the site may have paid in the meantime."""
         if self.ledger is not None:
             self.ledger = Ledger.open(self.ledger.place, site=self._site, table=self.ledger.table)

@@ -14,9 +14,9 @@ from ...scores.score import LatticeScore
 
 
 class RidgeScore(GaussianScore):
-    """A score of moments with a ridge: never singular, for any rows, so it never refuses.
+    """A score of moments with a ridge: it is never singular, so it never refuses a table.
 
-    To refuse collinear columns would tell something of the rows that no noise covers.
+    To refuse collinear columns would reveal something about the rows that no noise covers.
     """
 
     _singular = 0.0
@@ -26,7 +26,7 @@ class RidgeScore(GaussianScore):
 
 
 def best_of_all(score: LatticeScore, p: int) -> Floats:
-    """Return every node's best score over a class of sets that does not depend on the rows: all, or all pairs."""
+    """Return every node's best score over sets that do not depend on the rows: all sets, or all pairs."""
     others = np.array([[j for j in range(p) if j != i] for i in range(p)], dtype=np.int64).reshape(p, p - 1)
     if p <= EXACT:
         return np.asarray(score.lattice(np.arange(p), others).max(axis=1))

@@ -1,6 +1,6 @@
-"""A site that answers with noise on every number: the paper's mechanism, with its price counted.
+"""A site that adds noise to every number: the paper's mechanism, with an account of its price.
 
-`fedperi.privacy.regret_noise` has the proof of what one row can change, and how the budget is divided.
+`fedperi.privacy.regret_noise` proves how much one row can change an answer, and explains how the budget is divided.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 class NoisySite(Respondent):
     """A site that adds Laplace noise to every regret, and keeps a ledger of their prices.
 
-    The same question gets the same noisy answer, in later rounds, runs and processes, and costs nothing more.
-    Questions that a mask makes the same are the same. What an answer must not reveal it does not use: the site's own
-    graph, the units and the number of rows come from a private release with a share of the budget; it is not sent.
+    The same question gets the same noisy answer in later rounds, runs and processes, and is paid only once. Two
+    questions that differ only in variables that the mask ignores count as the same. The site's own graph, the units
+    and the number of rows come from a private release, which gets a share of the budget and is not sent.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ class NoisySite(Respondent):
     targets : iterable of str, optional
         Variables that the site declares to have set.
     local : callable, optional
-        How the site learns its own graph from statistics, if not by name.
+        Learns the site's own graph from statistics, instead of the method that the settings name.
 
     Raises
     ------
     InputError
-        Before anything is drawn: what `fedperi.privacy.release_table` refuses; more than 12 variables, and
-        `privacy` does not say among how many answers to share the budget.
+        Before anything is drawn: if `fedperi.privacy.release_table` would refuse the table, or if there are more than
+        12 variables and `privacy` does not say into how many answers the budget is divided.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class NoisySite(Respondent):
         local: Callable[..., PDAG] | None = None,
     ) -> None:
         self.name = table.name
-        self._table, self._protection, self._missing, self._local = table, privacy, missing, local
+        self._table, self._protection, self._missing, self.local = table, privacy, missing, local
         self.targets = checked_targets(targets, table.columns, table.name)
         self._prepared = prepare_release(
             table, own_privacy(privacy), schema=schema, data=data, missing=missing, targets=self.targets
@@ -93,12 +93,12 @@ class NoisySite(Respondent):
         if p > EXACT and privacy.answers is None:
             raise InputError(
                 f"site {self.name!r} has {p} variables; with more than {EXACT} it is not known beforehand how many "
-                "answers a run asks for. Say among how many to share the budget, such as Privacy(..., answers=20000), "
-                "or use mechanism='statistics', which answers any number at one price"
+                "answers a run needs. Say into how many the budget is divided, such as Privacy(..., answers=20000), "
+                "or use mechanism='statistics', which answers any number of questions at one price"
             )
         budget = self._prepared.budget
         if budget is not None and not budget.holds(self._prepared.plan, missing):
-            # The whole run, before its first part is paid. Noise of the same rho stands for all of it.
+            # The price of the whole run is checked before its first part is paid: as one Gaussian with the same rho.
             whole = zcdp_rho(privacy.epsilon, privacy.delta)
             budget.ledger.check(Price(privacy.epsilon, privacy.delta, gaussian=whole))
         self._exact: NDArray[np.int64] | None = None
@@ -110,27 +110,25 @@ class NoisySite(Respondent):
         return self._prepared.plan.schema.names
 
     def open(self, settings: Settings, names: Sequence[str]) -> Welcome:
-        """Begin a run: make the release that stays here, if there is none yet, and divide the rest of the budget."""
+        """Begin a run: draw the release that is not sent, if there is none yet, and divide the rest of the budget."""
         if settings.resample is not None:
             raise InputError(
                 f"site {self.name!r}: a bootstrap under mechanism='regret' would cost the whole budget again for every "
                 "replicate; set bootstrap=0, or use mechanism='statistics', where it costs nothing"
             )
-        self._names, self._settings = tuple(names), settings
-        self._intervened = [] if self.targets is None else [self._names.index(t) for t in self.targets]
-        self._restricted = None
+        self._prepare(settings, names)
         self._release = self._prepared.draw()[0]
-        self._summary = self._release.statistics()
-        # A site that declares targets finds the rest by the coordinator's DAG alone, without a look at the rows.
+        self._statistics = self._release.statistics()
+        # A site that declares targets needs no graph of its own: the coordinator's DAG is enough.
         by_targets = self.targets is not None and settings.masking != "consensus"
-        self._graph = None if by_targets else self._private_graph(settings).reordered(self._names)
+        self._graph = None if by_targets else self._own_graph(settings).reordered(self._names)
         self._score, self._fit, n = self._scores(settings, self._names)
         self._reference = best_of_all(self._score, len(self._names))
         self._remember()
         return Welcome(self.name, self._names, n, self.targets, self.privacy)
 
     def fingerprint(self) -> str:
-        """SHA-256 of the release that stays at the site: that of the rows would reveal them."""
+        """Return the SHA-256 of the release that stays at the site. A hash of the rows could reveal them."""
         return digest(self.names, self._release.noise, self._release.moments)
 
     # -- what answers come from -----------------------------------------------------------------------------------
@@ -141,8 +139,8 @@ class NoisySite(Respondent):
         columns = sum(release.embedding.widths)
         if n < 2 * columns:
             raise InputError(
-                f"site {self.name!r} has {n:g} rows, as far as the noise lets it be known, too few for {columns} "
-                "columns; choose a larger epsilon, leave variables out, or leave the site out"
+                f"site {self.name!r} has {n:g} rows by its noisy count, too few for {columns} columns; choose a larger "
+                "epsilon, leave variables out, or leave the site out"
             )
         planned = privacy.answers if privacy.answers is not None else self._most_answers()
         self._plan = RegretPlan(privacy.epsilon, privacy.delta, self._prepared.plan.price, planned)
@@ -159,34 +157,21 @@ class NoisySite(Respondent):
             self._exact = read.total
         covariance = ridge_covariance(self._exact / GRID**2, n, self._ridge)
         blocks = [release.embedding.positions[self.names.index(name)] for name in names]
-        make = [
+        score, fit = (
             RidgeScore(covariance, n, names, blocks=blocks, penalty=penalty, site=self.name)
             for penalty in (settings.penalty, 0.0)
-        ]
-        return make[0], make[1], n
-
-    def _own_graph(self, settings: Settings, score: LatticeScore) -> PDAG:
-        return self._private_graph(settings)
-
-    def _private_graph(self, settings: Settings) -> PDAG:
-        from ...discovery.discover import local_graph
-
-        method = self._local if self._local is not None else settings.local
-        return local_graph(method, self._summary, None, alpha=settings.alpha, penalty=settings.penalty)
+        )
+        return score, fit, n
 
     # -- what is the same question --------------------------------------------------------------------------------
 
     def _counting(self, node: int) -> int:
-        """Bit set of the variables that the mask lets count as parents of a node."""
-        everyone = (1 << len(self._names)) - 1 ^ 1 << node
-        if self._settings.masking == "none":
-            return everyone
-        if self.targets is not None:
-            return 0 if node in self._intervened else everyone
-        if self._settings.masking == "adaptive":
-            return everyone
-        assert self._graph is not None
-        return bits.columns(self._graph.adjacency)[node]
+        """Return the bit set of the variables that the mask allows as parents of a node."""
+        others = (1 << len(self._names)) - 1 ^ 1 << node
+        if self._settings.masking == "consensus" and self.targets is None:
+            assert self._graph is not None
+            return bits.columns(self._graph.adjacency)[node]
+        return 0 if self._settings.masking != "none" and node in self._intervened else others
 
     def _most_answers(self) -> int:
         p = len(self._names)
@@ -200,12 +185,12 @@ class NoisySite(Respondent):
         return most_answers([self._counting(node).bit_count() for node in range(p)], neighbours)
 
     def _key(self, kind: str, node: int, *sets: int) -> str:
-        """Name a question by the site's own order of variables, so that every run names it alike."""
+        """Name a question by the positions of its variables at the site, so that every run gives it the same name."""
         at = self._positions
         own = [sum(1 << at[j] for j in bits.members(one)) for one in sets]
         return ":".join([kind, str(at[node]), *map(str, own)])
 
-    def _asked(self, families: Families) -> Iterator[str]:
+    def _question_keys(self, families: Families) -> Iterator[str]:
         supported = self._settings.masking == "adaptive" and self.targets is None
         for node, fixed, free in zip(
             families.nodes.tolist(), families.fixed.tolist(), families.free.tolist(), strict=True
@@ -217,11 +202,11 @@ class NoisySite(Respondent):
             yield from (self._key("best" if supported else "set", node, one & counting) for one in sets)
 
     def prices(self, questions: Sequence[Question]) -> tuple[Price, ...]:
-        """What the ledger will be charged for answering, entry by entry; nothing is drawn or paid."""
+        """Return what the ledger will be charged for answering, one price per entry; nothing is drawn or paid."""
         known, charged = set(self._book.kept()), []
         for question in questions:
             if isinstance(question, Families):
-                new = set(self._asked(question)) - known
+                new = set(self._question_keys(question)) - known
             else:
                 new = set(self._gap_keys(self._compared(question)).values()) - known
             if new:
@@ -230,7 +215,7 @@ class NoisySite(Respondent):
         return tuple(charged)
 
     def _gap_keys(self, queries: list[tuple[int, int]]) -> dict[int, str]:
-        """Name the gaps between two sets that differ, by their positions."""
+        """Name the gaps between two sets that differ; the keys are positions in the answer."""
         return {
             at // 2: self._key("gap", *queries[at], queries[at + 1][1])
             for at in range(0, len(queries), 2)
@@ -241,10 +226,10 @@ class NoisySite(Respondent):
 
     def _regrets(self, families: Families) -> Floats:
         exact = super()._regrets(families)
-        return self._noisy(list(self._asked(families)), exact.ravel()).reshape(exact.shape)
+        return self._noisy(list(self._question_keys(families)), exact.ravel()).reshape(exact.shape)
 
     def _gaps(self, nodes: NDArray[np.int64], queries: list[tuple[int, int]]) -> Floats:
-        """As without noise; two equal sets have no gap for any rows, and to say so costs nothing."""
+        """Add noise to the gaps. Two equal sets have a gap of zero for any rows, so that answer costs nothing."""
         exact = super()._gaps(nodes, queries)
         keys = self._gap_keys(queries)
         gaps, differ = np.zeros(len(nodes)), list(keys)
@@ -252,7 +237,7 @@ class NoisySite(Respondent):
         return gaps
 
     def _noisy(self, keys: list[str], exact: Floats) -> Floats:
-        """Return what was answered before; else charge, draw, keep, and only then answer."""
+        """Return the kept answers. If one is new: charge, draw, keep, and only then answer."""
         if not self._book.has(keys):
             self._book.add(dict(zip(keys, exact.tolist(), strict=True)))
             self.privacy = self._told()
@@ -263,7 +248,7 @@ class NoisySite(Respondent):
         return self._sensitivity / self._plan.each
 
     def _remember(self) -> None:
-        """Find the answers that were given before to the same questions at the same price."""
+        """Find the answers that were given before under the same plan."""
         self._positions = [self.names.index(name) for name in self._names]
         plan = self._plan
         settled = [self._release.identifier, plan.epsilon, plan.delta, plan.each, self._scale, self._ridge]
@@ -272,7 +257,7 @@ class NoisySite(Respondent):
         self.privacy = self._told()
 
     def _told(self) -> dict[str, Any]:
-        """What a result tells about this site's privacy: plain values."""
+        """Return what a result says about this site's privacy: plain values."""
         claimed = self._protection.sensitivity is not None
         plan = self._plan
         return {
@@ -283,7 +268,7 @@ class NoisySite(Respondent):
             "rho": plan.own.rho + plan.price(plan.answers).rho,
             "neighbours": "one row added or removed; the number of rows is protected",
             "rows": round(self._release.rows),
-            "worth": self._summary.n,
+            "worth": self._statistics.n,
             "release": self._release.identifier,
             "epsilon_per_answer": plan.each,
             "answers_used": self._book.given,

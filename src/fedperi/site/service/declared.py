@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def declared_columns(table: Table, schema: Schema | None, missing: Any) -> tuple[Column, ...]:
-    """Return columns with their kinds, which the table shows, and with levels and bounds as the schema declares them.
+    """Return the columns with kinds as found in the table, and levels and bounds as declared in the schema.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def declared_columns(table: Table, schema: Schema | None, missing: Any) -> tuple
     >>> declared_columns(open_table(pd.DataFrame({"sex": ["f", "m"] * 9}), "north"), None, "error")
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: site 'north', column 'sex': a category, and its levels are declared nowhere. ...
+    fedperi.errors.InputError: site 'north', column 'sex' is a category without declared levels. ...
     """
     from ...tables.checks.findings import raise_errors
     from ...tables.checks.profile import scan
@@ -36,24 +36,24 @@ def declared_columns(table: Table, schema: Schema | None, missing: Any) -> tuple
     columns = tuple(
         schema[c.name] if schema is not None and c.name in schema else Column(c.name, c.kind) for c in found.columns
     )
-    open_ones = [column.name for column in columns if column.kind == "categorical" and column.levels is None]
-    if open_ones:
-        raise InputError(
-            f"site {table.name!r}, column {open_ones[0]!r}: a category, and its levels are declared nowhere. Levels "
-            "found in a table are values of it, and a site neither sends them nor takes them from others. Write a "
-            "schema that lists all levels that may occur at any site (`fedperi check FILE --write-schema schema.toml` "
-            "begins one), and give every site the same file (--schema schema.toml); or declare the column continuous"
-        )
+    for column in columns:
+        if column.kind == "categorical" and column.levels is None:
+            raise InputError(
+                f"site {table.name!r}, column {column.name!r} is a category without declared levels. Levels found in a "
+                "table are values of it, and a site neither sends them nor takes them from others. Write a schema that "
+                "lists all levels that may occur at any site (`fedperi check FILE --write-schema schema.toml` begins "
+                "one), and give every site the same file (--schema schema.toml); or declare the column continuous"
+            )
     return columns
 
 
-def settled_data(data: str, columns: Sequence[Column]) -> str:
-    """Decide how columns are taken, by their kinds alone: what `fedperi.tables.summarize` does under "auto".
+def type_of_data(data: str, columns: Sequence[Column]) -> str:
+    """Replace "auto" by the type of data that the kinds of the columns give, as `fedperi.tables.summarize` does.
 
     Examples
     --------
     >>> from fedperi.tables.schema import Column
-    >>> settled_data("auto", [Column("age", "continuous")])
+    >>> type_of_data("auto", [Column("age", "continuous")])
     'linear'
     """
     if data != "auto":
@@ -71,8 +71,4 @@ def promise_of(of: Privacy | Release) -> dict[str, Any]:
     >>> promise_of(fp.Privacy(1.0))
     {'mechanism': 'statistics', 'epsilon': 1.0, 'delta': 1e-06}
     """
-    return {
-        "mechanism": getattr(of, "mechanism", "statistics"),
-        "epsilon": of.epsilon,
-        "delta": of.delta,
-    }
+    return {"mechanism": getattr(of, "mechanism", "statistics"), "epsilon": of.epsilon, "delta": of.delta}

@@ -1,11 +1,11 @@
-"""What a site has given over all its runs, counted on its disk: a new run or a new process begins no new count."""
+"""What a site has sent over all its runs, counted on its disk: a new run or a new process does not reset the count."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import InputError
@@ -13,6 +13,7 @@ from ...protocol.messages import Question, question_key
 from ...protocol.policy import SitePolicy
 from ...protocol.requests import Opening
 from ...protocol.steps import Beginning
+from ...strict import pack, unpack
 from .runs import plain_record
 
 if TYPE_CHECKING:
@@ -23,33 +24,22 @@ FILE, FORMAT, VERSION = "given.json", "fedperi.given", 1
 
 @dataclass(frozen=True)
 class Given:
-    """Distinct openings and rounds of questions, by their marks; steps, which are all counted; numbers in all."""
+    """Hashes of the different openings and rounds of questions; number of steps; numbers in all answers."""
 
     openings: frozenset[str] = frozenset()
     rounds: frozenset[str] = frozenset()
     steps: int = 0
     numbers: int = 0
 
-    def check(self, policy: SitePolicy) -> None:
-        """Raise if this is more than the owner allows."""
-        policy.check_given(len(self.openings), len(self.rounds) + self.steps, self.numbers)
-
 
 @dataclass(frozen=True)
 class Account:
-    """Counts what a site gives, and refuses more than its policy allows.
+    """Counts what a site sends, and refuses more than its policy allows.
 
-    Asked again, a site gives the same answer again: no more is learned, and nothing is counted. Steps are all counted,
-    because their answers depend on the steps before them.
+    A repeated question gets the same answer again: nothing more is learned, and nothing is counted. Every step is
+    counted, because its answer depends on the steps before it.
 
-    Parameters
-    ----------
-    place : Place
-        Where the site keeps things.
-    identity : str
-        Identifies the table and how it is read: answers about another table are new ones.
-    policy : SitePolicy
-        What is allowed.
+    `identity` is a hash of the table and of how it is read: if either changes, repeated questions count as new.
 
     Examples
     --------
@@ -69,67 +59,57 @@ class Account:
 
     @property
     def given(self) -> Given:
-        """What has been given so far."""
+        """What has been sent so far."""
         text = self.place.read(FILE)
         if text is None:
             return Given()
         try:
-            kept = json.loads(text)
-            if (kept["format"], kept["version"]) != (FORMAT, VERSION):
-                raise ValueError("format")
-            return Given(
-                frozenset(map(str, kept["openings"])),
-                frozenset(map(str, kept["rounds"])),
-                int(kept["steps"]),
-                int(kept["numbers"]),
-            )
-        except (ValueError, KeyError, TypeError, OverflowError):
+            kept = unpack(text, FORMAT, VERSION)
+            openings, rounds = (frozenset(map(str, kept[name])) for name in ("openings", "rounds"))
+            return Given(openings, rounds, int(kept["steps"]), int(kept["numbers"]))
+        except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{str(self.place.path / FILE)!r}, which counts what this site has given, is damaged: restore it from "
+                f"{str(self.place.path / FILE)!r}, which counts what this site has sent, is damaged: restore it from "
                 "a backup; nothing is sent"
             ) from None
 
     def check(self, opening: Opening | Beginning, questions: Sequence[Question] = ()) -> None:
         """Raise if an opening, with questions, would be more than the owner allows; nothing is counted."""
-        self._after(opening, questions).check(self.policy)
+        self._check(self._after(opening, questions))
 
     def enter(self, opening: Opening | Beginning, questions: Sequence[Question] = ()) -> None:
-        """Count an opening, with questions, or raise; to be called before anything is computed."""
+        """Count an opening, with questions, or raise. Call this before anything is computed."""
         with self.place.locked():
             after = self._after(opening, questions)
             if after != self.given:
                 self._keep(after)
 
     def enter_step(self, numbers: int) -> None:
-        """Count a step whose answer has this many numbers, or raise."""
+        """Count a step and the numbers of its answer, or raise."""
         with self.place.locked():
-            so_far = self.given
-            self._keep(Given(so_far.openings, so_far.rounds, so_far.steps + 1, so_far.numbers + numbers))
+            given = self.given
+            self._keep(replace(given, steps=given.steps + 1, numbers=given.numbers + numbers))
 
     def _after(self, opening: Opening | Beginning, questions: Sequence[Question]) -> Given:
-        so_far, opened = self.given, self._mark(opening)
-        openings = so_far.openings | {opened}
-        if not questions:
-            return Given(openings, so_far.rounds, so_far.steps, so_far.numbers)
-        asked = _digest(opened, *map(question_key, questions))
-        new = 0 if asked in so_far.rounds else sum(question.answers for question in questions)
-        return Given(openings, so_far.rounds | {asked}, so_far.steps, so_far.numbers + new)
+        opened = sha256(self.identity, json.dumps(plain_record(opening) | {"run": ""}, sort_keys=True))[:32]
+        given = self.given
+        given = replace(given, openings=given.openings | {opened})
+        asked = sha256(opened, *map(question_key, questions))[:32]
+        if not questions or asked in given.rounds:
+            return given
+        new = sum(question.answers for question in questions)
+        return replace(given, rounds=given.rounds | {asked}, numbers=given.numbers + new)
 
-    def _mark(self, opening: Opening | Beginning) -> str:
-        return _digest(self.identity, json.dumps(plain_record(opening) | {"run": ""}, sort_keys=True))
+    def _check(self, given: Given) -> None:
+        self.policy.check_given(len(given.openings), len(given.rounds) + given.steps, given.numbers)
 
     def _keep(self, given: Given) -> None:
-        given.check(self.policy)
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "openings": sorted(given.openings),
-            "rounds": sorted(given.rounds),
-            "steps": given.steps,
-            "numbers": given.numbers,
-        }
-        self.place.write(FILE, json.dumps(content))
+        self._check(given)
+        counts = {"steps": given.steps, "numbers": given.numbers}
+        content = {"openings": sorted(given.openings), "rounds": sorted(given.rounds), **counts}
+        self.place.write(FILE, pack(FORMAT, VERSION, content))
 
 
-def _digest(*texts: str) -> str:
-    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def sha256(*texts: str) -> str:
+    """Return the SHA-256 of texts, which hold no NUL."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,9 +1,9 @@
-"""What a site remembers of a run on its disk: how it was opened, and how many numbers it has taken."""
+"""What a site remembers of its runs on its disk: how each was opened, and how many numbers were sent."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...protocol.fields import Refused
@@ -16,20 +16,15 @@ if TYPE_CHECKING:
 
 
 MOST_RUNS = 200
-"""Runs that a site remembers. A coordinator may name a new run whenever it likes, so forgetting an old one gives it
-nothing: `fedperi.site.service.given` counts over all runs, and forgets none."""
+"""Number of runs that a site remembers. A coordinator gains nothing when an old run is forgotten: it could always have
+used a new name, and `fedperi.site.service.given` counts over all runs and forgets nothing."""
 
 
 @dataclass(frozen=True)
 class Runs:
     """The runs that a site takes part in.
 
-    Parameters
-    ----------
-    place : Place
-        Where it keeps things.
-    fingerprint : str
-        Identifies the table and how it is read; a run does not outlive a change of either.
+    `identity` is a hash of the table and of how it is read: if either changes, earlier runs cannot continue.
 
     Examples
     --------
@@ -44,34 +39,34 @@ class Runs:
     """
 
     place: Place
-    fingerprint: str
+    identity: str
 
     def check(self, message: Opening | Beginning) -> None:
-        """Raise if a run of this name was opened in another way: people who approved that one did not approve this."""
+        """Raise if a run of this name was opened in another way: it is not the run that people have approved."""
         kept = self._kept(message.run)
-        if kept is not None and any(kept[key] != value for key, value in self._identity(message).items()):
+        if kept is not None and any(kept[key] != value for key, value in self._described(message).items()):
             raise Refused(
                 "a run of this name was opened here before, in another way or for another table: choose a new name"
             )
 
     def opened(self, message: Opening | Beginning) -> None:
-        """Remember that a run was opened; one that was opened before continues, and so does its count."""
+        """Remember that a run was opened; if it was opened before, its count of numbers continues."""
         with self.place.locked():
             self.check(message)
             self._remember(message.run)
             if self._kept(message.run) is None:
-                self.place.keep(_key(message.run), json.dumps(self._identity(message) | {"numbers": 0}))
+                self.place.keep(_key(message.run), json.dumps(self._described(message) | {"numbers": 0}))
 
     def known(self, run: str) -> bool:
         """Whether a run was opened here."""
         return self._kept(run) is not None
 
     def state(self, run: str) -> dict[str, Any]:
-        """Return what is known of a run; raise unless it is open here."""
+        """Return what is remembered of a run; raise unless it is open here."""
         state = self._kept(run)
         if state is None:
             raise Refused(f"the run {run!r} was not opened here")
-        if state["table"] != self.fingerprint:
+        if state["table"] != self.identity:
             raise Refused("the table, or how it is read, has changed since the run was opened; open a new run")
         return state
 
@@ -83,7 +78,7 @@ class Runs:
         return read(kind, state["opening"])
 
     def count(self, run: str, numbers: int, number: int = 0) -> bool:
-        """Add the numbers of a message to what a run has taken; return whether its round was answered before."""
+        """Add the numbers of a message to the count of a run; return whether its round was answered before."""
         with self.place.locked():
             state = self.state(run)
             state["numbers"] += numbers
@@ -93,7 +88,7 @@ class Runs:
         return again
 
     def _remember(self, run: str) -> None:
-        """Put a run last on the list of runs, and forget those that are too far from its end."""
+        """Put a run at the end of the list of runs, and forget the oldest ones if there are too many."""
         runs = [known for known in json.loads(self.place.kept(_LIST) or "[]") if known != run]
         self.place.keep(_LIST, json.dumps([*runs[-MOST_RUNS + 1 :], run]))
         for old in runs[: -MOST_RUNS + 1]:
@@ -105,16 +100,14 @@ class Runs:
         state: dict[str, Any] | None = None if text is None else json.loads(text)
         return state
 
-    def _identity(self, message: Opening | Beginning) -> dict[str, Any]:
+    def _described(self, message: Opening | Beginning) -> dict[str, Any]:
         kind = "open" if isinstance(message, Opening) else "begin"
-        return {"kind": kind, "opening": plain_record(message), "table": self.fingerprint}
+        return {"kind": kind, "opening": plain_record(message), "table": self.identity}
 
 
 def plain_record(message: Opening | Beginning) -> Record:
-    """Write an opening without the questions that came with it: plain values only."""
-    if isinstance(message, Opening):
-        return write(Opening(message.run, message.settings, message.columns, message.data))
-    return write(message)
+    """Write an opening without its questions, so that all its values are plain."""
+    return write(replace(message, questions=(), number=1) if isinstance(message, Opening) else message)
 
 
 _LIST = "runs"

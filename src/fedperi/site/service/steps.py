@@ -1,4 +1,4 @@
-"""A site's half of a method without regrets: one worker, whose state is on the site's disk between two steps."""
+"""Replies to the steps of a method without regrets: one worker per run, with its state on the site's disk."""
 
 from __future__ import annotations
 
@@ -27,46 +27,37 @@ FORMAT, VERSION = "fedperi.state", 1
 
 
 class StepSide:
-    """Begins runs of steps, and performs them; nothing leaves but what a worker declares.
+    """Begins runs of steps, and performs them. Only the arrays that a worker declares leave the site.
 
-    Parameters
-    ----------
-    held : AnswerSource
-        The table.
-    policy : SitePolicy
-        What is allowed.
-    runs : Runs
-        What is remembered of runs.
-    account : Account
-        Counts what is given over all runs.
-    ask_people : callable
-        Gets a run and what is about to be sent, and raises if it may not be.
+    `ask_people` gets a run and a description of what is about to be sent, and raises if the people at the site do not
+    allow it.
     """
 
     def __init__(
         self,
-        held: AnswerSource,
+        source: AnswerSource,
         policy: SitePolicy,
         runs: Runs,
         account: Account,
         ask_people: Callable[[str, str], None],
     ) -> None:
-        self._held, self._policy, self._runs, self._account, self._ask_people = held, policy, runs, account, ask_people
+        self._source, self._policy, self._runs = source, policy, runs
+        self._account, self._ask_people = account, ask_people
         self._now: tuple[str, Worker] | None = None
-        if policy.methods and not held.bare:
+        if policy.methods and not source.exact:
             raise InputError(
-                f"site {held.name!r} keeps a privacy promise, and {', '.join(policy.methods)} cannot: leave --allow out"
+                f"site {source.name!r} keeps a privacy promise, and {', '.join(policy.methods)} cannot keep one: "
+                "leave out --allow"
             )
 
     def begin(self, message: Beginning) -> tuple[Record, str]:
         """Answer ``begin``."""
         self._policy.check_begin(message.worker)
-        self._held.check_columns(message.columns)
-        words = next((column.name for column in message.columns if column.kind == "categorical"), None)
-        if words is not None:
-            raise Refused(f"{message.worker} needs numbers, and the column {words!r} is a category")
-        if self._held.fingerprint() != self._held.mark:
-            raise Refused("the table has changed since this site was started: restart the site")
+        self._source.check_columns(message.columns)
+        category = next((column.name for column in message.columns if column.kind == "categorical"), None)
+        if category is not None:
+            raise Refused(f"{message.worker} needs numbers, and the column {category!r} is a category")
+        self._source.check_unchanged()
         self._runs.check(message)
         self._account.check(message)
         what = f"begin a run of {message.worker}, which is NOT PRIVATE: send the number of rows, and then steps"
@@ -76,19 +67,19 @@ class StepSide:
         self._runs.opened(message)
         self._runs.place.keep(steps_key(message.run), _text(0, {}, {}))
         names = tuple(column.name for column in message.columns)
-        welcome = Welcome(self._held.name, names, len(worker.rows))
+        welcome = Welcome(self._source.name, names, len(worker.rows))
         return wire.write_welcome(welcome), f"began {message.worker}, which is NOT PRIVATE; told the number of rows."
 
     def perform(self, message: StepRequest) -> tuple[Record, str]:
-        """Answer ``step``: a step that comes again, since its answer was lost, starts from the same state again."""
+        """Answer ``step``. A step that is repeated, because its answer was lost, starts from the same state again."""
         beginning: Beginning = self._runs.opening(message.run, "begin")
         worker = self._worker(beginning)
         if message.kind not in worker.kinds:
             raise Refused(f"{beginning.worker} has no step {message.kind!r}; it has {', '.join(worker.kinds)}")
         kind = worker.kinds[message.kind]
-        strange = [name for name in message.payload if name not in kind.takes.split()]
-        if strange:
-            raise Refused(f"the step {message.kind!r} of {beginning.worker} takes no {strange[0]!r}")
+        unknown = [name for name in message.payload if name not in kind.takes.split()]
+        if unknown:
+            raise Refused(f"the step {message.kind!r} of {beginning.worker} takes no {unknown[0]!r}")
         number, before, after = _read(self._runs.place.kept(steps_key(message.run)))
         if message.number not in (number, number + 1) or message.number < 1:
             raise Refused(f"step {message.number} does not follow step {number}, the last one here: begin a new run")
@@ -110,16 +101,15 @@ class StepSide:
 
     def _worker(self, message: Beginning) -> Worker:
         if self._now is None or self._now[0] != message.run:
-            names = [column.name for column in message.columns]
-            made = worker_class(message.worker)(self._held.rows(names, message.worker), self._held.name)
-            self._now = (message.run, made)
+            rows = self._source.rows([column.name for column in message.columns], message.worker)
+            self._now = (message.run, worker_class(message.worker)(rows, self._source.name))
         return self._now[1]
 
     def _count(self, run: str, numbers: int) -> None:
         if numbers > MAX_NUMBERS:
             raise Refused(
-                f"the answer would have {numbers} numbers, and a message holds {MAX_NUMBERS}: ask for less (fewer "
-                "features or hidden units, fewer variables)"
+                f"the answer would have {numbers} numbers; a message holds at most {MAX_NUMBERS}: use fewer features, "
+                "hidden units or variables"
             )
         self._account.enter_step(numbers)
         self._runs.count(run, numbers)
@@ -127,19 +117,17 @@ class StepSide:
 
 def _performed(worker: Worker, method: str, message: StepRequest, state: State) -> tuple[Payload, State]:
     try:
-        with np.errstate(all="ignore"):  # what is not finite in the end is refused
+        with np.errstate(all="ignore"):  # numbers that are not finite in the end are refused
             return worker.perform(message.kind, message.payload, state)
     except InputError:
         raise
-    except Exception as error:  # workers look at what they use, and what they cannot use fails in many ways
-        why = f"{type(error).__name__}: {error}"
-        raise InputError(
-            f"the step {message.kind!r} of {method} holds values that do not fit together ({why})"
-        ) from None
+    except Exception as error:  # workers do not check all values, and wrong ones fail in many ways
+        why = f"the step {message.kind!r} of {method} holds values that do not fit together"
+        raise InputError(f"{why} ({type(error).__name__}: {error})") from None
 
 
 def _text(number: int, before: State, after: State) -> str:
-    """Write the states before and after a step as text; arrays come back bit for bit."""
+    """Write the states before and after a step as text; arrays are read back bit for bit."""
     states = [{name: _packed(array) for name, array in state.items()} for state in (before, after)]
     return pack(FORMAT, VERSION, {"number": number, "states": states})
 

@@ -1,8 +1,8 @@
-"""What a site says to its own people: in the log, before it sends, and in a dry run."""
+"""Sentences for the people at a site: in the log, before something is sent, and in a dry run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...protocol.messages import Families, Question
 IN_THE_LOG = "its own log says why (reasons that may name values of a table are not sent)"
 
 
-def asked_words(questions: Iterable[Question]) -> str:
+def asked_words(questions: Sequence[Question]) -> str:
     """Say what questions ask for.
 
     Examples
@@ -20,11 +20,10 @@ def asked_words(questions: Iterable[Question]) -> str:
     >>> asked_words([Families(np.array([0]), np.empty((1, 0), int), np.array([[1, 2]]))])
     '4 regrets of candidate parent sets'
     """
-    counts = {True: 0, False: 0}
-    for question in questions:
-        counts[isinstance(question, Families)] += question.answers
-    parts = [f"{counts[True]} regrets of candidate parent sets"] if counts[True] else []
-    parts += [f"{counts[False]} numbers on directions of edges"] if counts[False] else []
+    regrets = sum(question.answers for question in questions if isinstance(question, Families))
+    others = sum(question.answers for question in questions) - regrets
+    parts = [f"{regrets} regrets of candidate parent sets"] if regrets else []
+    parts += [f"{others} numbers on directions of edges"] if others else []
     return " and ".join(parts) or "no numbers"
 
 
