@@ -157,7 +157,7 @@ def _proven(price: float, rho: float) -> None:
 
 @cache
 def _opendp() -> Any:
-    """What is used of OpenDP. Its prelude would load scikit-learn too, where that is installed: a second."""
+    """Return the functions of OpenDP that are used. Its prelude would also load scikit-learn, which takes a second."""
     from opendp import domains, measurements, measures, metrics, mod
 
     mod.enable_features("contrib")

@@ -47,6 +47,8 @@ def explain(release: Release) -> list[Section]:
     >>> release, _ = release_table(table, privacy, name="north")
     >>> [section.heading for section in explain(release)][:4]
     ['NOT PRIVATE', 'What this is', 'What would be promised with real noise', 'What it holds']
+    >>> explain(release)[-2].paragraphs
+    ('Nobody signed it. Its checksum shows damage on the way. It does not show who wrote it, ...)
     >>> explain(release)[2].paragraphs[1]
     'For a patient: someone who knows all other rows and guesses whether yours is in the table is right in 50 of 100
     cases by tossing a coin, and with this file in at most 73.11; for this kind of noise, on average, in at most 55.52.'
@@ -57,7 +59,7 @@ def explain(release: Release) -> list[Section]:
 
 
 def guesses(price: Price) -> tuple[float, float]:
-    """Share of correct guesses, with prior 1/2, whether a row is in the table: by the promise, and by the noise.
+    """Return the share of correct guesses, with prior 1/2, whether a row is in the table: by the promise, by the noise.
 
     A test with error rates bounded by (epsilon, delta) is right in at most (exp(epsilon) + delta) / (1 + exp(epsilon))
     of the cases. A rho-zCDP mechanism has a divergence of at most rho, and by Pinsker's inequality a total variation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from itertools import islice
@@ -58,33 +58,26 @@ class Connection:
             raise InputError(f"{self._address.shown!r}: an answer has more than {most} rows; report this as a bug")
         return list(answer)
 
-    def sums(self, rows: Any) -> dict[str, Any]:
-        """Return the number of rows (``n``) and the sums (``s0``, ...) and sums of products (``p0_1``, ...) of columns.
+    def sums(self, rows: Any, q: int, gaps: Sequence[str] = (), most: int = 1) -> list[dict[str, Any]]:
+        """Return sums over the rows with each pattern of gaps, of which there may be at most `most`.
 
-        The columns are called ``e0``, ``e1``, ...
+        They are the number of rows (``n``), the sums (``s0``, ...) of the q columns ``e0``, ``e1``, ..., and the sums
+        of their products (``p0_1``, ...). A pattern is a combination of values of the columns `gaps`.
         """
-        return self._added_up(rows, [], len(rows.columns), 1)[0]
-
-    def grouped_sums(self, rows: Any, keys: list[str], q: int, most: int) -> list[dict[str, Any]]:
-        """Return the same as `sums` for each combination of values of the columns `keys`; refuse more than `most`."""
-        answer = self._added_up(rows, keys, q, most)
+        answer = dict[tuple[Any, ...], dict[str, Any]]()
+        ask = self._ask_in_sql if self._backend.name in _FETCH else self._ask_by_ibis
+        with _in_our_words(self._address, "refused a question"):
+            for part in _parts(_sums(q)):
+                for found in ask(rows, gaps, part, most + 1):
+                    answer.setdefault(tuple(found[gap] for gap in gaps), {}).update(found)
         if len(answer) > most:
             raise InputError(
                 f"{self._address.shown!r}: gaps come in more than {most} patterns; use --missing drop, or leave out "
                 "columns with many gaps"
             )
-        return answer
-
-    def _added_up(self, rows: Any, keys: list[str], q: int, most: int) -> list[dict[str, Any]]:
-        answer = dict[tuple[Any, ...], dict[str, Any]]()
-        ask = self._ask_in_sql if self._backend.name in _FETCH else self._ask_by_ibis
-        with _in_our_words(self._address, "refused a question"):
-            for part in _parts(_sums(q)):
-                for found in ask(rows, keys, part, most + 1):
-                    answer.setdefault(tuple(found[key] for key in keys), {}).update(found)
         return list(answer.values())
 
-    def _ask_in_sql(self, rows: Any, keys: list[str], sums: Sums, most: int) -> list[dict[str, Any]]:
+    def _ask_in_sql(self, rows: Any, keys: Sequence[str], sums: Sums, most: int) -> list[dict[str, Any]]:
         """Ask for some sums. Ibis would take longer to compile thousands than the engine takes for a million rows."""
         terms = [f"SUM({' * '.join(factors)})" if factors else "COUNT(*)" for factors in sums.values()]
         asked = ", ".join([*keys, *(f"{term} AS {name}" for name, term in zip(sums, terms, strict=True))])
@@ -94,12 +87,12 @@ class Connection:
         answer = _FETCH[self._backend.name](self._backend, query)
         return [dict(zip([*keys, *sums], found, strict=True)) for found in answer]
 
-    def _ask_by_ibis(self, rows: Any, keys: list[str], sums: Sums, most: int) -> list[dict[str, Any]]:
+    def _ask_by_ibis(self, rows: Any, keys: Sequence[str], sums: Sums, most: int) -> list[dict[str, Any]]:
         terms = {
             name: reduce(mul, (rows[factor] for factor in factors)).sum() if factors else rows.count()
             for name, factors in sums.items()
         }
-        return self.ask(rows.group_by(keys).aggregate(**terms) if keys else rows.aggregate(**terms), most)
+        return self.ask(rows.group_by(list(keys)).aggregate(**terms) if keys else rows.aggregate(**terms), most)
 
     def numbers(self, rows: Any, questions: dict[str, Any]) -> dict[str, Any]:
         """Return aggregates of all rows by name, a few hundred per query."""
@@ -122,7 +115,7 @@ def connected(address: Address, prepare: Prepare | None = None) -> Iterator[Conn
             f"{address.shown!r} is a table of a database, which needs Ibis; pip install "
             "'ibis-framework[duckdb,postgres]' (the extra 'sql' brings it)"
         ) from None
-    connect = _CONNECT.get(address.scheme, _other)
+    connect = _CONNECT.get(address.scheme, lambda ibis, address: ibis.connect(address.url))
     with _in_our_words(address, "cannot be reached", reason=True):
         backend = connect(ibis, address)
     try:
@@ -182,10 +175,6 @@ def _spark(ibis: Any, address: Address) -> Any:
     session = SparkSession.builder.config(conf=SparkConf().setAll(list(options.items()))).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return ibis.pyspark.connect(session)
-
-
-def _other(ibis: Any, address: Address) -> Any:
-    return ibis.connect(address.url)
 
 
 _CONNECT: dict[str, Callable[[Any, Address], Any]] = {"duckdb": _duckdb, "postgresql": _postgresql, "pyspark": _spark}

@@ -37,7 +37,7 @@ def moments_of(
     rows = cleaned(source, stored, drop=missing == "drop")
     shifts, blocks = embedded(rows, stored, embedding, profile)
     columns = [column for block in blocks for column in block]
-    found = connection.sums(rows.select(**{f"e{i}": column for i, column in enumerate(columns)}))
+    [found] = connection.sums(rows.select(**{f"e{i}": column for i, column in enumerate(columns)}), len(columns))
     n = int(found["n"])
     if n != profile.rows or any(value is None for value in found.values()):
         raise table_changed(site)

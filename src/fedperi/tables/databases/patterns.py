@@ -33,7 +33,7 @@ def patterns_of(
     columns = [there.ifelse(column, 0.0) for there, block in zip(known, blocks, strict=True) for column in block]
     q = len(columns)
     asked = rows.select(**flags, **{f"e{i}": column for i, column in enumerate(columns)})
-    answer = connection.grouped_sums(asked, list(flags), q, max(1, HELD // q**2))
+    answer = connection.sums(asked, q, list(flags), max(1, HELD // q**2))
     if sum(int(row["n"]) for row in answer) != profile.total:
         raise table_changed(site)
     widths = [len(at) for at in embedding.positions]
