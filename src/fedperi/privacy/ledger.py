@@ -177,9 +177,7 @@ class Ledger:
         'one number'
         """
         if not isinstance(what, str) or not what.strip():
-            raise InputError(
-                f"what site {self.site!r} releases is called {what!r:.80}: say it in words, for its ledger"
-            )
+            raise InputError(f"the ledger of site {self.site!r} needs words for what is released, not {what!r:.80}")
         with self.place.store_locked():
             own, files = account(self.place, self.site, self.table)
             if own is None:

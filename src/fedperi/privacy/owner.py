@@ -129,7 +129,7 @@ def _large_delta(table: Table, privacy: Privacy, rows: int) -> Iterable[Finding]
     """Report a delta that is too large for the table: it was chosen without it."""
     if privacy.most_rows is not None and rows > privacy.most_rows:
         message = f"{rows} rows are more than the {privacy.most_rows} that were declared as the most"
-        yield Finding("warning", table.name, (), message, "delta was judged by these: correct most_rows")
+        yield Finding("warning", table.name, (), message, "delta was compared with this number: correct most_rows")
     elif privacy.delta * rows >= 1:
         message = f"delta = {privacy.delta:g} is not below one over the number of rows, {rows}"
         yield Finding("warning", table.name, (), message, f"choose a smaller delta, such as {0.1 / rows:.0e}")

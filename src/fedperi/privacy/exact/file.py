@@ -253,7 +253,6 @@ def _check_numbers(file: _File, scatter: np.ndarray[Any, Any], mean: np.ndarray[
             counts = n * share
             inside = (share >= 0).all() and share.sum() <= 1 + TOLERANCE
             whole = np.allclose(counts, np.rint(counts), atol=1e-3)
-            if not (
-                inside and whole and np.allclose(variance[list(block)], counts * (1 - share), TOLERANCE, TOLERANCE)
-            ):
+            fits = np.allclose(variance[list(block)], counts * (1 - share), rtol=TOLERANCE, atol=TOLERANCE)
+            if not (inside and whole and fits):
                 raise InputError(f"column {column.name!r} has counts of levels that no table can have")

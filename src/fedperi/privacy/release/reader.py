@@ -213,7 +213,7 @@ def _refuse_exact(content: dict[str, Any], refuse: Callable[[str], NoReturn]) ->
     if epsilon is None or epsilon == math.inf or noise is None or noise == 0:
         refuse(
             "holds exact statistics: it has no noise or promises no epsilon. Such files are not used, because exact "
-            "moments can give people away; have the site make one with `fedperi release --epsilon 1`"
+            "moments can reveal people's values; have the site make one with `fedperi release --epsilon 1`"
         )
 
 

@@ -110,7 +110,7 @@ def private_rows(
     [[1.5, 0.0]]
     """
     for values in read_cells(table, schema, data, decimal, chunk):
-        rows = settled(values, schema, data, missing)
+        rows = _clip_and_fill(values, schema, data, missing)
         if len(rows):
             yield rows
 
@@ -138,7 +138,7 @@ def read_cells(
         yield np.column_stack(read)
 
 
-def settled(values: Floats, schema: Schema, data: Data, missing: Missing) -> Floats:
+def _clip_and_fill(values: Floats, schema: Schema, data: Data, missing: Missing) -> Floats:
     """Move numbers into their bounds; give cells that could not be read their default, or leave out their rows."""
     if missing == "drop":
         values = values[~np.isnan(values).any(axis=1)]
