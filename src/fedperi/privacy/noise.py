@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -27,7 +27,7 @@ from .reveals import about
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-FORMAT, VERSION = "fedperi.summary", 1
+FORMAT = "fedperi.summary"
 LONGEST = 1 << 25
 """Largest number of characters of a file: 1,000 columns have 500,000 covariances, of some 24 characters each."""
 

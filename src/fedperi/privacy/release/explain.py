@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ...tables.statistics import Statistics
     from ..accounting import Price
     from .release import Release
-
 
 FEW = 5  # levels of a category, and correlations, that are shown
 
@@ -196,16 +195,10 @@ def _ledger(release: Release) -> Section:
             f"the table: {total}, of at most {ceiling['epsilon']:g} that it allows; {ledger['remaining']:.4g} is left."
             + ("" if one else " Against anyone who has all of them, this total counts, not the price of this file."),
         ),
-        (
-            ("When", "What", "epsilon", "delta"),
-            *(
-                (
-                    printable(entry["when"]),
-                    printable(entry["what"]),
-                    f"{entry['price']['epsilon']:g}",
-                    f"{entry['price']['delta']:g}",
-                )
-                for entry in releases
-            ),
-        ),
+        (("When", "What", "epsilon", "delta"), *(_release_row(entry) for entry in releases)),
     )
+
+
+def _release_row(entry: dict[str, Any]) -> tuple[str, ...]:
+    price = entry["price"]
+    return printable(entry["when"]), printable(entry["what"]), f"{price['epsilon']:g}", f"{price['delta']:g}"

@@ -128,7 +128,10 @@ def _release(content: dict[str, Any]) -> Release:
     targets = content["targets"]
     if targets is not None and not all(isinstance(name, str) for name in targets):
         raise InputError("has targets that are not names")
-    paid = _price(price)
+    try:
+        paid = Price.from_dict(price)
+    except InputError as error:
+        raise InputError(f"has a price that does not hold: {error}") from None
     check_ledger(content["ledger"], paid)
     return Release(
         content["site"],
@@ -154,13 +157,6 @@ def _release(content: dict[str, Any]) -> Release:
 
 def _is_signed(content: dict[str, Any]) -> bool:
     return any(content["version"] == signed for _, signed in VERSIONS.values())
-
-
-def _price(values: dict[str, Any]) -> Price:
-    try:
-        return Price.from_dict(values)
-    except InputError as error:
-        raise InputError(f"has a price that does not hold: {error}") from None
 
 
 def _columns(entries: list[Any], data: str) -> tuple[Schema, dict[str, tuple[float, float]]]:

@@ -115,9 +115,9 @@ def connected(address: Address, prepare: Prepare | None = None) -> Iterator[Conn
             f"{address.shown!r} is a table of a database, which needs Ibis; pip install "
             "'ibis-framework[duckdb,postgres]' (the extra 'sql' brings it)"
         ) from None
-    connect = _CONNECT.get(address.scheme, lambda ibis, address: ibis.connect(address.url))
+    connect = _CONNECT.get(address.scheme)
     with _in_our_words(address, "cannot be reached", reason=True):
-        backend = connect(ibis, address)
+        backend = connect(ibis, address) if connect else ibis.connect(address.url)
     try:
         yield Connection(address, backend, prepare)
     finally:

@@ -125,9 +125,7 @@ def read_cells(
             f"site {table.name!r} has no column {absent[0]!r}, which the bounds name; its columns are "
             f"{', '.join(map(repr, table.columns))}"
         )
-    marks: Decimals = "either" if table.both_marks else "."
-    if decimal == "," or decimal == ".":
-        marks = decimal
+    marks: Decimals = "," if decimal == "," else "." if decimal == "." or not table.both_marks else "either"
     for part in table.cells(chunk):
         read = [
             _numbers(part.columns[column.name], marks)
