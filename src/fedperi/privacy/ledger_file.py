@@ -207,7 +207,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _texts(place: Place, site: str) -> tuple[str, str, str]:
+def _texts(place: Place, site: str) -> list[str]:
     found = []
     for name in (_LINES, _KEY, _HEAD):
         try:
@@ -217,7 +217,7 @@ def _texts(place: Place, site: str) -> tuple[str, str, str]:
         if text is None:
             raise damaged(place, site, f"{name} is missing")
         found.append(text)
-    return found[0], found[1], found[2]
+    return found
 
 
 def _bodies(place: Place, site: str, lines: tuple[str, ...]) -> tuple[dict[str, Any], ...]:

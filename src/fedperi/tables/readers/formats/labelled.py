@@ -77,8 +77,8 @@ class LabelledFile:
             "SAS transport": pyreadstat.read_xport,
         }
         catalogue = path.with_suffix(".sas7bcat")
-        labels = {"catalog_file": str(catalogue)} if program == "SAS" and catalogue.is_file() else {}
-        self._reader: Callable[..., Any] = partial(readers[program], str(path), **labels)
+        beside = {"catalog_file": str(catalogue)} if program == "SAS" and catalogue.is_file() else {}
+        self._reader: Callable[..., Any] = partial(readers[program], str(path), **beside)
         described = self._call(metadataonly=True)[1]
         self.names = tuple(str(name).strip() for name in described.column_names)
         measures = described.variable_measure
