@@ -159,8 +159,8 @@ def test_what_a_dry_run_finds_a_release_finds(folder: Path) -> None:
     code, _, err = fedperi_here("release", "h1.csv", *ARGUMENTS, *large, "--dry-run")
     assert (code, fedperi_here("release", "h1.csv", *ARGUMENTS, *large, "--out", "x")) == (2, (2, "", err))
     assert err == (
-        "error: delta = 0.01 is not below one over the number of rows, of which there may be 5000; that would allow to "
-        "publish somebody's row as it is. Choose a smaller delta; 1e-6 is usual\n"
+        "error: delta = 0.01 is not below one over the number of rows (at most 5000); with such a delta, even "
+        "publishing a person's whole row would count as private. Choose a smaller delta; 1e-6 is usual\n"
     )
 
 

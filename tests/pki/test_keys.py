@@ -480,7 +480,7 @@ def test_without_cryptography_the_remedy_is_named(tmp_path: Path, monkeypatch: p
 
 @given(st.text(max_size=80))
 def test_property_any_text_is_a_good_name_or_an_input_error(text: str) -> None:
-    for check in (module._host, module._address, module._site):  # type: ignore[attr-defined]
+    for check in (module.host_name, module.ip_address, module.site_name):  # type: ignore[attr-defined]
         try:
             good = check(text)
         except InputError:
@@ -533,7 +533,7 @@ def shell_lines(text: str) -> list[str]:
 
 def shown_commands() -> list[str]:
     texts = ["\n".join(page.read_text(encoding="utf-8") for page in PAGES)]
-    texts += [getattr(module, f"_{side}_README") for side in ("CA", "COORDINATOR", "SITE")]
+    texts += [getattr(module, f"{side}_README") for side in ("CA", "COORDINATOR", "SITE")]
     texts += [path.read_text(encoding="utf-8") for path in sorted(DEPLOY.glob("*.service"))]
     options = re.findall(r"/fedperi/(\w+)\.env`:\n\n```text\n.*?^OPTIONS=(.*?)$", texts[0], re.DOTALL | re.MULTILINE)
     assert len(options) == 2

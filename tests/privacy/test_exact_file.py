@@ -76,10 +76,10 @@ def test_what_is_no_table_is_refused() -> None:
         return sealed(content)
 
     for change, words in {
-        "counts": "column 'arm' has counts of levels that are those of no table",
-        "covariance": "its covariances are those of no table",
+        "counts": "column 'arm' has counts of levels that no table can have",
+        "covariance": "no table can have its covariances",
         "unit": "column 'age' has a unit that does not fit it",
-        "rows": "column 'arm' has counts of levels that are those of no table",
+        "rows": "column 'arm' has counts of levels that no table can have",
     }.items():
         with pytest.raises(fp.InputError, match=words):
             read_summary(edited(change), "x.fedperi")

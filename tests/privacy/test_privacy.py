@@ -403,7 +403,7 @@ def test_delta_must_be_below_one_over_a_public_number_of_rows() -> None:
     with pytest.raises(fp.InputError, match=r"delta = 0\.001 must be below one over the number of rows"):
         fp.Privacy(1.0, 1e-3)
     with pytest.raises(
-        fp.InputError, match=r"delta = 0\.001 is not below one over the number of rows, of which .* 3000"
+        fp.InputError, match=r"delta = 0\.001 is not below one over the number of rows \(at most 3000\)"
     ):
         fp.Privacy(1.0, 1e-3, most_rows=3000)
     assert fp.Privacy(1.0, 1e-3, most_rows=900).most_rows == 900

@@ -345,7 +345,7 @@ def test_bad_ceilings(values: tuple[float, ...], message: str) -> None:
 
 @pytest.mark.parametrize("what", ["", " ", None])
 def test_a_release_needs_words(place: Place, what: object) -> None:
-    with pytest.raises(InputError, match=r"^what site 'h1' releases is called .*: say it in words, for its ledger$"):
+    with pytest.raises(InputError, match=r"^the ledger of site 'h1' needs words for what is released, not .*$"):
         opened(place).charge(ONE, what)
 
 

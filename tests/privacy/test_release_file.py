@@ -334,7 +334,7 @@ def test_numbers_that_are_not_finite(release: Release, literal: str) -> None:
 def test_a_file_for_exact_statistics(release: Release, part: str, key: str, value: object) -> None:
     message = (
         "holds exact statistics: it has no noise or promises no epsilon. Such files are not used, because exact "
-        "moments can give people away; have the site make one with `fedperi release --epsilon 1`"
+        "moments can reveal people's values; have the site make one with `fedperi release --epsilon 1`"
     )
     assert refusal(forged(release, lambda content: content[part].update({key: value}))) == message
     assert refusal(forged(release, lambda content: content[part].pop(key))) == message

@@ -270,7 +270,7 @@ def test_a_query_in_a_file_is_a_table(addresses: Addresses, tmp_path: Path, monk
 
 
 QUERIES = {
-    "SELECT 1": "the first line must say where to ask",
+    "SELECT 1": "the first line must name the database",
     "-- connection: duckdb://\nDELETE FROM north": "there must be one SELECT, and nothing else",
     "-- connection: duckdb://\nSELECT 1; SELECT 2": "there must be one SELECT, and nothing else",
     "-- connection: $NO_SUCH_NAME\nSELECT 1": "there is no variable 'NO_SUCH_NAME' in the environment",

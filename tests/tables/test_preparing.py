@@ -136,3 +136,10 @@ def test_a_wrong_encoding_is_refused(tmp_path: Path) -> None:
         Opening().open(file)
     with pytest.raises(InputError, match="is not ascii text"):
         list(Opening(encoding="ascii").open(file).chunks())
+
+
+def test_an_encoding_that_is_not_one_of_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "north.csv"
+    file.write_text("a,b\n1,2\n3,4\n")
+    with pytest.raises(InputError, match="encoding 'rot13' is not known; usual ones are utf-8, cp1252"):
+        Opening(encoding="rot13").open(file)

@@ -269,7 +269,7 @@ def test_delta_is_compared_with_a_public_number_of_rows_and_never_with_the_table
         ({"delta": 1e-5}, r"delta = 1e-05 must be below one over the number of rows, .* such as most_rows=5000"),
         (
             {"delta": 0.01, "most_rows": 100},
-            "delta = 0.01 is not below one over the number of rows, of which there may",
+            r"delta = 0.01 is not below one over the number of rows \(at most",
         ),
         ({"most_rows": 0.5}, "most_rows must be a whole number, not 0.5"),
         ({"most_rows": True}, "most_rows must be a whole number, not True"),
@@ -371,8 +371,8 @@ def test_the_owner_sees_how_odd_rows_are_treated(tmp_path: Path) -> None:
     )
     assert [str(finding) for finding in few] == [
         f"site 'table': 2 rows are few for 2 variables{FEW}",
-        "site 'table': 2 rows are more than the 1 that were declared as the most; delta was judged by these: correct "
-        "most_rows",
+        "site 'table': 2 rows are more than the 1 that were declared as the most; delta was compared with this "
+        "number: correct most_rows",
     ]
     rows = pd.DataFrame({"a": np.arange(50.0) / 5, "b": np.arange(50.0)[::-1] / 5})
     assert owner_findings(rows, fp.Privacy(1.0, bounds=NUMBERS)) == []

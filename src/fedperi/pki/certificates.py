@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ipaddress
 import os
 from collections.abc import Sequence
@@ -58,17 +60,16 @@ def make_server(
     until: datetime,
     loopback: bool = True,
 ) -> x509.Certificate:
-    """Make the coordinator's certificate, for some names and for loopback."""
+    """Make the coordinator's certificate for host names and addresses, and for loopback unless it is left out."""
     from cryptography import x509
     from cryptography.hazmat.primitives.hashes import SHA384
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
+    if loopback:
+        hosts, addresses = [*hosts, LOOPBACK_HOST], [*addresses, *LOOPBACK]
     names = [
-        *map(x509.DNSName, dict.fromkeys([*hosts, *[LOOPBACK_HOST][:loopback]])),
-        *(
-            x509.IPAddress(ipaddress.ip_address(text))
-            for text in dict.fromkeys([*addresses, *LOOPBACK[: 2 * loopback]])
-        ),
+        *map(x509.DNSName, dict.fromkeys(hosts)),
+        *(x509.IPAddress(ipaddress.ip_address(text)) for text in dict.fromkeys(addresses)),
     ]
     return (
         _builder(key, "fedperi coordinator", ca.subject, now, until)
@@ -149,6 +150,18 @@ def openssh_public(key: EllipticCurvePrivateKey) -> bytes:
     return text
 
 
+def public_fingerprint(text: str) -> str:
+    """Name a public key in OpenSSH's format as ``ssh-keygen -l`` does.
+
+    Examples
+    --------
+    >>> public_fingerprint("ecdsa-sha2-nistp384 AAAA north")
+    'SHA256:cJ6AyISHokEeHuTfufIqhhSS0gxHZRUMDHlKvXD4FHw'
+    """
+    digest = hashlib.sha256(base64.b64decode(text.split()[1])).digest()
+    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
 def fingerprint(certificate: x509.Certificate) -> str:
     """Name a certificate as ``openssl x509 -fingerprint -sha256`` does."""
     from cryptography.hazmat.primitives.hashes import SHA256
@@ -158,16 +171,22 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 
 def names_in(certificate: x509.Certificate) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Host names and addresses in a certificate made here, without loopback."""
+    """Return the host names and addresses in a certificate, without loopback."""
+    hosts, addresses = _alternative_names(certificate)
+    return (
+        tuple(host for host in hosts if host != LOOPBACK_HOST),
+        tuple(address for address in addresses if address not in LOOPBACK),
+    )
+
+
+def _alternative_names(certificate: x509.Certificate) -> tuple[list[str], list[str]]:
     from cryptography import x509
 
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound):
-        return (), ()
-    hosts = tuple(name for name in found.get_values_for_type(x509.DNSName) if name != LOOPBACK_HOST)
-    addresses = (str(address) for address in found.get_values_for_type(x509.IPAddress))
-    return hosts, tuple(address for address in addresses if address not in LOOPBACK)
+        return [], []
+    return found.get_values_for_type(x509.DNSName), [str(ip) for ip in found.get_values_for_type(x509.IPAddress)]
 
 
 def reached_as(certificate: x509.Certificate, here: str) -> str:
@@ -181,20 +200,13 @@ def reached_as(certificate: x509.Certificate, here: str) -> str:
     InputError
         If the certificate has no name at all.
     """
-    from cryptography import x509
-
-    try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, x509.ExtensionNotFound):
+    hosts, addresses = _alternative_names(certificate)
+    if not hosts and not addresses:
         raise InputError(
             "the coordinator's certificate has no subject alternative names, and no site would accept it: have it "
             "issued for the host name that sites connect to"
-        ) from None
-    hosts = found.get_values_for_type(x509.DNSName)
-    addresses = [str(address) for address in found.get_values_for_type(x509.IPAddress)]
-    if here in addresses or not (hosts or addresses):
-        return here
-    return str([*hosts, *addresses][0]).replace("*", "coordinator", 1)
+        )
+    return here if here in addresses else [*hosts, *addresses][0].replace("*", "coordinator", 1)
 
 
 def read_certificate(path: Path) -> x509.Certificate:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,16 +24,12 @@ from .certificates import (
     openssh_public,
     pem,
     pem_key,
+    public_fingerprint,
     read_ca_key,
     read_certificate,
 )
-from .folder import checked, explained, has_begun, key_folder, write_files
-from .folder import host_name as _host
-from .folder import ip_address as _address
-from .folder import site_name as _site
-from .texts import CA_README as _CA_README
-from .texts import COORDINATOR_README as _COORDINATOR_README
-from .texts import SITE_README as _SITE_README
+from .folder import checked, explained, has_begun, host_name, ip_address, key_folder, site_name, write_files
+from .texts import CA_README, COORDINATOR_README, SITE_README
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -116,9 +110,9 @@ def make_keys(
     fedperi.errors.InputError: the host 'coordinator.example.org:9092' is not a host name: give the name alone, without
     https:// and without a port, as in coordinator.example.org
     """
-    hosts = checked("host", hosts, _host)
-    addresses = checked("IP address", addresses, _address)
-    sites = checked("site", sites, _site)
+    hosts = checked("host", hosts, host_name)
+    addresses = checked("IP address", addresses, ip_address)
+    sites = checked("site", sites, site_name)
     if days is not None and (isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_DAYS):
         raise InputError(f"a certificate cannot hold for {days!r} days: choose 1 to {MAX_DAYS}")
     folder = key_folder(out)
@@ -160,9 +154,9 @@ def _begin(folder: Path, hosts: tuple[str, ...], addresses: tuple[str, ...], sit
     files = {
         "ca/ca.key": pem_key(key),
         "ca/ca.pem": pem(ca),
-        "ca/README.txt": _CA_README.encode(),
+        "ca/README.txt": CA_README.encode(),
         "coordinator/ca.pem": pem(ca),
-        "coordinator/README.txt": _COORDINATOR_README.encode(),
+        "coordinator/README.txt": COORDINATOR_README.encode(),
     }
     write_files(folder, {**files, **server, **pairs})
     return Keys(folder, hosts, addresses, until, fingerprint(ca), prints)
@@ -175,7 +169,7 @@ def _extend(
     ca = read_certificate(folder / "coordinator" / "ca.pem")
     if ca.not_valid_after_utc <= _now():
         raise InputError(
-            f"the CA in {str(folder)!r} ended on {_date(ca.not_valid_after_utc)}: begin a new folder of keys"
+            f"the CA in {str(folder)!r} ended on {ca.not_valid_after_utc:%Y-%m-%d}: begin a new folder of keys"
         )
     _check_new(folder, sites)
     old = read_certificate(folder / "coordinator" / "server.pem")
@@ -222,9 +216,8 @@ def _site_files(
     for site in sites:
         key = new_key()
         public = openssh_public(key)
-        digest = hashlib.sha256(base64.b64decode(public.split()[1])).digest()
-        prints[site] = "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
-        text = _SITE_README.format(site=site, reach=reach, key=prints[site], ca=fingerprint(ca))
+        prints[site] = public_fingerprint(public.decode())
+        text = SITE_README.format(site=site, reach=reach, key=prints[site], ca=fingerprint(ca))
         files[f"sites/{site}/{site}.key"] = openssh_private(key)
         files[f"sites/{site}/ca.pem"] = pem(ca)
         files[f"sites/{site}/README.txt"] = text.encode()
@@ -240,7 +233,7 @@ def _server_files(
     if until > ca.not_valid_after_utc:
         left = (ca.not_valid_after_utc - _now()).days
         raise InputError(
-            f"the CA ends on {_date(ca.not_valid_after_utc)}, before a certificate of {days} days would: choose at "
+            f"the CA ends on {ca.not_valid_after_utc:%Y-%m-%d}, before a certificate of {days} days would: choose at "
             f"most --days {left}, or begin a new folder of keys"
         )
     key = new_key()
@@ -250,7 +243,3 @@ def _server_files(
 
 def _now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
-
-
-def _date(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d}"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from pathlib import Path
 
 from ..errors import InputError
-from .certificates import days_left, ending, fingerprint, names_in, read_certificate
+from .certificates import days_left, ending, fingerprint, names_in, public_fingerprint, read_certificate
 
 
 def overview(place: Path) -> list[str]:
@@ -49,9 +47,7 @@ def _of_certificate(path: Path, name: str) -> list[str]:
 
 
 def _public_print(path: Path) -> str:
-    """Fingerprint of a public key, as ``ssh-keygen -l`` shows it."""
     try:
-        digest = hashlib.sha256(base64.b64decode(path.read_text(encoding="utf-8").split()[1])).digest()
+        return public_fingerprint(path.read_text(encoding="utf-8"))
     except (ValueError, IndexError):
         raise InputError(f"{str(path)!r} is not a public key of a site (ECDSA, OpenSSH's format)") from None
-    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")

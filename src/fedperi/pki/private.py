@@ -47,8 +47,9 @@ def read_site_key(path: Path, passphrase: Path | None = None) -> EllipticCurvePr
     need_cryptography("reading a key")
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    secret = find_passphrase(passphrase) if _is_encrypted(content) else None
-    if secret is None and _is_encrypted(content):
+    encrypted = _is_encrypted(content)
+    secret = find_passphrase(passphrase) if encrypted else None
+    if encrypted and secret is None:
         raise InputError(
             f"the key {str(path)!r} is encrypted: give the file with its passphrase (--passphrase-file, or "
             f"{PASSPHRASE_FILE}, or the credential {CREDENTIAL} of its systemd unit)"

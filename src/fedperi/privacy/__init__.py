@@ -15,26 +15,18 @@ if TYPE_CHECKING:
     from .zcdp import zcdp_epsilon, zcdp_rho
 
 # Loaded when first used: `import fedperi` needs none of them.
-_LAZY = {
-    "Ceiling": ".ledger",
-    "Ledger": ".ledger",
-    "Plan": ".release.release",
-    "Price": ".accounting",
-    "Privacy": ".options",
-    "Release": ".release.release",
-    "Store": ".store",
-    "Totals": ".accounting",
-    "is_release": ".release.file",
-    "lemma_sensitivity": ".regret_noise",
-    "load_release": ".release.file",
-    "plan_release": ".release.site_release",
-    "release_table": ".release.site_release",
-    "save_release": ".release.file",
-    "sign_release": ".release.file",
-    "total": ".accounting",
-    "zcdp_epsilon": ".zcdp",
-    "zcdp_rho": ".zcdp",
+_MODULES = {
+    ".accounting": ("Price", "Totals", "total"),
+    ".ledger": ("Ceiling", "Ledger"),
+    ".options": ("Privacy",),
+    ".regret_noise": ("lemma_sensitivity",),
+    ".release.file": ("is_release", "load_release", "save_release", "sign_release"),
+    ".release.release": ("Plan", "Release"),
+    ".release.site_release": ("plan_release", "release_table"),
+    ".store": ("Store",),
+    ".zcdp": ("zcdp_epsilon", "zcdp_rho"),
 }
+_LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Ceiling",

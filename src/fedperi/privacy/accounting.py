@@ -95,15 +95,12 @@ class Price:
 
     @property
     def rho(self) -> float:
-        """ZCDP of the whole release."""
-        return math.fsum((self.gaussian, self._pure(1 / 8, self.selections), self._pure(1 / 2, self.laplace)))
-
-    @staticmethod
-    def _pure(factor: float, repeated: tuple[float, int]) -> float:
-        return factor * repeated[0] ** 2 * repeated[1]
+        """The zCDP parameter of the whole release."""
+        (choice, choices), (answer, answers) = self.selections, self.laplace
+        return math.fsum((self.gaussian, 1 / 8 * choice**2 * choices, 1 / 2 * answer**2 * answers))
 
     def _attainable(self) -> float:
-        """The smallest epsilon that this module can prove at the price's delta."""
+        """Return the smallest epsilon that this module can prove at the price's delta."""
         pure = math.fsum(epsilon * count for epsilon, count in (self.selections, self.laplace))
         if not self.gaussian:
             return min(pure, zcdp_epsilon(self.rho, self.delta) if self.delta else math.inf)
@@ -211,9 +208,9 @@ def total(prices: Iterable[Price], delta: float, pld: bool = True) -> Totals:
 
 
 def spent(prices: Iterable[Price], delta: float) -> float:
-    """Epsilon to compare with a ceiling: zCDP at delta, or the basic sum if it is smaller and its delta is not larger.
+    """Return epsilon to compare with a ceiling: zCDP at delta, or the basic sum if smaller and its delta not larger.
 
-    The same with and without dp-accounting, so that two installations at a site never disagree about what is left.
+    It is the same with and without dp-accounting, so that two installations at a site agree about the remaining budget.
 
     Examples
     --------
@@ -257,7 +254,7 @@ def _pld_epsilon(prices: tuple[Price, ...], delta: float) -> float | None:
 
 @lru_cache(maxsize=64)
 def _composed(gaussian: float, laplace: _Repeated, selections: _Repeated, delta: float) -> float | None:
-    """Epsilon of the composed losses. The sites of a run often pay the same price, and it takes up to a second."""
+    """Return epsilon of the composed losses; cached, because sites often pay the same price and it takes up to 1 s."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     pure = [(e, k) for counts in (laplace, selections) for e, k in counts if k]
@@ -281,7 +278,7 @@ def _composed(gaussian: float, laplace: _Repeated, selections: _Repeated, delta:
 
 
 def _pure_loss(epsilon: float, grid: float) -> PrivacyLossDistribution:
-    """Privacy loss of randomised response, which dominates every mechanism of this pure epsilon.
+    """Return the privacy loss of randomised response, which dominates every mechanism of this pure epsilon.
 
     dp-accounting has a constructor that rounds the loss up to the grid; its error grows with the number of releases.
     Linear interpolation of the delta curve also rounds up, but only in second order.

@@ -90,8 +90,7 @@ class Ledger:
         would raise it: keep it, or have the site raise it knowingly (`fedperi release --raise-ceiling`), ...
         """
         with place.store_locked():
-            own, others = account(place, site, table)
-            files = others if own is None else (own, *others)
+            own, files = account(place, site, table)
             old = _strictest(files) if files else None
             new = ceiling or old or Ceiling()
             if old is not None and (new.epsilon > old.epsilon or new.delta > old.delta) and not raise_ceiling:
@@ -118,8 +117,7 @@ class Ledger:
         if not place.path.exists() and not place.neighbours(table):
             return None
         with place.store_locked():
-            own, others = account(place, site, table)
-            files = others if own is None else (own, *others)
+            files = account(place, site, table)[1]
             return _ledger(files, site, table, place) if files else None
 
     @property
@@ -179,15 +177,13 @@ class Ledger:
         'one number'
         """
         if not isinstance(what, str) or not what.strip():
-            raise InputError(
-                f"what site {self.site!r} releases is called {what!r:.80}: say it in words, for its ledger"
-            )
+            raise InputError(f"the ledger of site {self.site!r} needs words for what is released, not {what!r:.80}")
         with self.place.store_locked():
-            own, others = account(self.place, self.site, self.table)
+            own, files = account(self.place, self.site, self.table)
             if own is None:
                 raise damaged(self.place, self.site, "it is gone")
-            _ledger((own, *others), self.site, self.table, self.place).check(price)
-            return _ledger((own.charged(price, what), *others), self.site, self.table, self.place)
+            _ledger(files, self.site, self.table, self.place).check(price)
+            return _ledger((own.charged(price, what), *files[1:]), self.site, self.table, self.place)
 
     def summary(self) -> dict[str, Any]:
         """Return all that others may know about the ledger, as JSON values; it excludes the table's fingerprint.

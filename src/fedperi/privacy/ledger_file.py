@@ -146,30 +146,30 @@ class LedgerFile:
 
 
 def account(place: Place, site: str, table: str) -> tuple[LedgerFile | None, tuple[LedgerFile, ...]]:
-    """Read the ledger of a site, and those of the same table under other names in the same store. Under the lock.
+    """Read the ledger of a site, and all ledgers of its table in the store, its own first. Only under the lock.
 
     Raises
     ------
     InputError
-        If one of them is damaged, or was deleted while its releases still exist: what was spent is then not known, nor
-        the table of a deleted ledger.
+        If one of them is damaged, or was deleted while its releases still exist: it is then not known what was spent,
+        nor to which table a deleted ledger belonged.
     """
     own = LedgerFile.read(place, site)
     if own is not None:
-        _same(own, site, table)
+        _check_same(own, site, table)
     elif place.keeps(_RELEASE):
         raise _deleted(place, site)
-    others = []
+    files = [] if own is None else [own]
     for other in place.neighbours(table):
         file = LedgerFile.read(other, site)
         if file is None and other.keeps(_RELEASE):
             raise _deleted(other, site)
         if file is not None and file.table == table:
-            others.append(file)
-    return own, tuple(others)
+            files.append(file)
+    return own, tuple(files)
 
 
-def _same(file: LedgerFile, site: str, table: str) -> None:
+def _check_same(file: LedgerFile, site: str, table: str) -> None:
     """Raise for a ledger of another site or table."""
     where = str(file.place.path / FOLDER)
     if file.site != site and not file.place.of_table:
@@ -186,7 +186,7 @@ def _same(file: LedgerFile, site: str, table: str) -> None:
 
 
 def damaged(place: Place, site: str, why: str) -> InputError:
-    """The error if a ledger is not reliable."""
+    """Return the error for a ledger that is not reliable."""
     return InputError(
         f"the ledger of site {site!r} in {str(place.path / FOLDER)!r} is damaged or was edited ({why}); nothing is "
         "released, because what was spent is not known: restore the folder as it was after the last release"
@@ -207,7 +207,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _texts(place: Place, site: str) -> tuple[str, str, str]:
+def _texts(place: Place, site: str) -> list[str]:
     found = []
     for name in (_LINES, _KEY, _HEAD):
         try:
@@ -217,7 +217,7 @@ def _texts(place: Place, site: str) -> tuple[str, str, str]:
         if text is None:
             raise damaged(place, site, f"{name} is missing")
         found.append(text)
-    return found[0], found[1], found[2]
+    return found
 
 
 def _bodies(place: Place, site: str, lines: tuple[str, ...]) -> tuple[dict[str, Any], ...]:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -157,7 +155,7 @@ def _proven(price: float, rho: float) -> None:
 
 @cache
 def _opendp() -> Any:
-    """What is used of OpenDP. Its prelude would load scikit-learn too, where that is installed: a second."""
+    """Return the functions of OpenDP that are used. Its prelude would also load scikit-learn, which takes a second."""
     from opendp import domains, measurements, measures, metrics, mod
 
     mod.enable_features("contrib")

@@ -127,18 +127,18 @@ def check_delta(delta: float, most_rows: int | None = None) -> None:
     >>> check_delta(1e-3, most_rows=5000)
     Traceback (most recent call last):
     ...
-    fedperi.errors.InputError: delta = 0.001 is not below one over the number of rows, of which there may be 5000; ...
+    fedperi.errors.InputError: delta = 0.001 is not below one over the number of rows (at most 5000); ...
     """
     if most_rows is None and delta > LARGEST_DELTA:
         raise InputError(
-            f"delta = {delta:g} must be below one over the number of rows, and to judge it by the table would tell how "
-            "many there are: give a number that no table exceeds and that is known without counting, such as "
-            f"most_rows=5000 (--most-rows 5000), or choose a delta of {LARGEST_DELTA:g} or less"
+            f"delta = {delta:g} must be below one over the number of rows, and comparing it with the table would "
+            "reveal this number: give a number of rows that no table exceeds and that is known without counting, such "
+            f"as most_rows=5000 (--most-rows 5000), or choose a delta of {LARGEST_DELTA:g} or less"
         )
     if most_rows is not None and delta * most_rows >= 1:
         raise InputError(
-            f"delta = {delta:g} is not below one over the number of rows, of which there may be {most_rows}; that "
-            "would allow to publish somebody's row as it is. Choose a smaller delta; 1e-6 is usual"
+            f"delta = {delta:g} is not below one over the number of rows (at most {most_rows}); with such a delta, "
+            "even publishing a person's whole row would count as private. Choose a smaller delta; 1e-6 is usual"
         )
 
 

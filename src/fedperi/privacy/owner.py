@@ -77,11 +77,15 @@ def owner_findings(
     tally = _Tally(len(bounds))
     for values in read_cells(table, plan.schema, plan.data, plan.decimal):
         tally.add(values, bounds)
-    found = [*_damaged(table, tally.rows), *_odd(table, plan, tally, missing), *_few(table, plan, tally, missing)]
-    return [*found, *_many(table, privacy, tally.rows)]
+    return [
+        *_damaged_lines(table, tally.rows),
+        *_unusual_cells(table, plan, tally, missing),
+        *_weak_results(table, plan, tally, missing),
+        *_large_delta(table, privacy, tally.rows),
+    ]
 
 
-def _damaged(table: Table, rows: int) -> Iterable[Finding]:
+def _damaged_lines(table: Table, rows: int) -> Iterable[Finding]:
     damaged = sum(part.damaged for part in table.cells())
     if damaged:
         message = f"{percent(damaged, damaged + rows)} of the lines do not have one field per column and are left out"
@@ -89,8 +93,8 @@ def _damaged(table: Table, rows: int) -> Iterable[Finding]:
         yield Finding("warning", table.name, (), f"{message} ({damaged} of {damaged + rows})", remedy)
 
 
-def _odd(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[Finding]:
-    """What happens to cells that cannot be read, or are outside their bounds."""
+def _unusual_cells(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[Finding]:
+    """Report cells that cannot be read or are outside their bounds, and how they are treated."""
     for at, column in enumerate(plan.schema.columns):
         number, unread, outside = is_number(column, plan.data), int(tally.unread[at]), int(tally.outside[at])
         if unread:
@@ -107,7 +111,7 @@ def _odd(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[
             yield Finding("note", table.name, (column.name,), message, remedy)
 
 
-def _few(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[Finding]:
+def _weak_results(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[Finding]:
     """Report what makes results weak: few rows, columns that do not vary."""
     rows, p = tally.rows - (tally.incomplete if missing == "drop" else 0), len(plan.schema.columns)
     if rows < 10 * p:
@@ -121,11 +125,11 @@ def _few(table: Table, plan: Plan, tally: _Tally, missing: Missing) -> Iterable[
             )
 
 
-def _many(table: Table, privacy: Privacy, rows: int) -> Iterable[Finding]:
-    """Whether delta, which was chosen without the table, is too large for it."""
+def _large_delta(table: Table, privacy: Privacy, rows: int) -> Iterable[Finding]:
+    """Report a delta that is too large for the table: it was chosen without it."""
     if privacy.most_rows is not None and rows > privacy.most_rows:
         message = f"{rows} rows are more than the {privacy.most_rows} that were declared as the most"
-        yield Finding("warning", table.name, (), message, "delta was judged by these: correct most_rows")
+        yield Finding("warning", table.name, (), message, "delta was compared with this number: correct most_rows")
     elif privacy.delta * rows >= 1:
         message = f"delta = {privacy.delta:g} is not below one over the number of rows, {rows}"
         yield Finding("warning", table.name, (), message, f"choose a smaller delta, such as {0.1 / rows:.0e}")

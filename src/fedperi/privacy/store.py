@@ -225,7 +225,7 @@ class Place:
 def _default_root() -> Path:
     if given := os.environ.get("FEDPERI_STORE"):
         return _folder(given)
-        # The standard for these folders says that relative paths must be ignored.
+    # The standard for these folders says that relative paths must be ignored.
     base = os.environ.get("XDG_DATA_HOME", "")
     try:
         return (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "share") / "fedperi"

@@ -6,19 +6,15 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING
 
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 # Beyond this nothing is private in any sense, and floating point begins to overflow.
 LARGEST = 1e6
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """Epsilon at a delta of a rho-zCDP mechanism.
+    """Return epsilon at a delta of a rho-zCDP mechanism.
 
     The conversion of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential Privacy", 2020): with
     a = alpha - 1, the smallest over a > 0 of (1 + a) rho + (log(1/delta) - log(1 + a)) / a - log(1 + 1/a).
@@ -49,7 +45,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def zcdp_rho(epsilon: float, delta: float) -> float:
-    """Largest rho whose epsilon at delta is not above the given one: the inverse of `zcdp_epsilon`, rounded down.
+    """Return the largest rho whose epsilon at delta is not above the given one: `zcdp_epsilon` inverted, rounded down.
 
     Examples
     --------
@@ -88,7 +84,7 @@ def real(value: object, what: str, needs: str, fits: Callable[[float], bool]) ->
 
 
 def gaussian_epsilon(rho: float, delta: float) -> float:
-    """Epsilon of Gaussian noise alone, from its exact curve (Balle and Wang, 2018), rounded up."""
+    """Return epsilon of Gaussian noise alone, from its exact curve (Balle and Wang, 2018), rounded up."""
     mu = math.sqrt(2 * rho)
 
     def exact_delta(epsilon: float) -> float:

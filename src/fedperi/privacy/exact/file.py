@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -20,14 +19,15 @@ from ...tables.schema import Column, Schema
 from ...tables.summary.qualities import covariance_of
 from ...tables.summary.summary import Summary
 from ...tables.summary.units import one_hot_unit
-from ..release.signature import Signature, is_base64, is_key_text, public_text, sign, verify
-from ..release.text import canonical, checksum, layout
+from ..release.reader import check_checksum, check_signature, refusal
+from ..release.signature import Signature, is_base64, is_key_text
+from ..release.text import canonical, sealed, signed
 from .reveals import about
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-FORMAT, VERSION = "fedperi.summary", 1
+FORMAT = "fedperi.summary"
 LONGEST = 1 << 25
 """Largest number of characters of a file: 1,000 columns have 500,000 covariances, of some 24 characters each."""
 
@@ -78,11 +78,7 @@ def write_summary(summary: Summary) -> str:
       "checksum": "sha256:..."
     }
     """
-    content = content_of(summary)
-    if summary.signature is not None:
-        content["signature"] = summary.signature.value
-    content["checksum"] = checksum(content)
-    return layout(content, 0) + "\n"
+    return sealed(content_of(summary), summary.signature)
 
 
 def sign_summary(summary: Summary, key: EllipticCurvePrivateKey) -> Summary:
@@ -95,12 +91,11 @@ def sign_summary(summary: Summary, key: EllipticCurvePrivateKey) -> Summary:
     >>> sign_summary(fp.Summary.of(fp.simulate(2, clients=2, samples=500).sites[0]), new_key()).signature.fingerprint
     'SHA256:...'
     """
-    unsigned = replace(summary, signature=Signature(public_text(key), ""))
-    return replace(summary, signature=Signature(public_text(key), sign(canonical(content_of(unsigned)), key)))
+    return signed(summary, content_of, key)
 
 
 def content_of(summary: Summary) -> dict[str, Any]:
-    """Everything in a file except the signature and the checksum."""
+    """Return everything in a file, except the signature and the checksum."""
     if summary.schema is None or summary.scatter is None:
         raise InputError(f"site {summary.site!r}: only a summary of a table can be written; make it with `Summary.of`")
     if not summary.exact:
@@ -155,10 +150,7 @@ def read_summary(text: str, where: str) -> Summary:
     ...
     fedperi.errors.InputError: summary file 'north.fedperi' was changed after it was made: its checksum does not fit...
     """
-
-    def refuse(words: str) -> NoReturn:
-        raise InputError(f"summary file {where!r} {words}") from None
-
+    refuse = refusal(f"summary file {where!r}")
     if len(text) > LONGEST:
         refuse("is far too large to be one; give a file that `fedperi release --exact` wrote")
     try:
@@ -167,12 +159,10 @@ def read_summary(text: str, where: str) -> Summary:
         refuse(f"is cut off or not JSON ({error}); {AGAIN}")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         refuse("is not the file of an exact summary; give one that `fedperi release --exact` wrote")
-    sealed = content.pop("checksum", None)
-    if sealed != checksum(content):
-        refuse(f"was changed after it was made: its checksum does not fit; {AGAIN}")
-    signed = content.pop("signature", None)
+    check_checksum(content, refuse, AGAIN)
+    signature = content.pop("signature", None)
     try:
-        summary = _summary(msgspec.convert(content, _File), signed)
+        summary = _summary(msgspec.convert(content, _File), signature)
         again = content_of(summary)
     except (msgspec.ValidationError, UnicodeError) as error:
         refuse(f"cannot be read: {error}; {AGAIN}")
@@ -182,12 +172,11 @@ def read_summary(text: str, where: str) -> Summary:
         refuse(f"cannot be used: {error}; {AGAIN}")
     if canonical(again) != canonical(content):
         refuse(f"contradicts itself: not everything follows from the rest; {AGAIN}")
-    if summary.signature is not None and not verify(canonical(content), summary.signature):
-        refuse("was changed after it was signed: its signature does not fit; do not use it, and ask the site for it")
+    check_signature(content, summary.signature, refuse)
     return summary
 
 
-def _summary(file: _File, signed: object) -> Summary:
+def _summary(file: _File, value: object) -> Summary:
     q = len(file.mean)
     if file.rows < 1 or file.dropped < 0 or any(column.width < 1 for column in file.columns):
         raise InputError("there must be rows, and columns for every variable")
@@ -206,10 +195,10 @@ def _summary(file: _File, signed: object) -> Summary:
     blocks = tuple(tuple(range(end - c.width, end)) for c, end in zip(file.columns, ends[1:], strict=True))
     _check_numbers(file, scatter, mean, blocks)
     signature = None
-    if signed is not None or file.signer is not None:
-        if not is_base64(signed) or not is_key_text(file.signer):
+    if value is not None or file.signer is not None:
+        if not is_base64(value) or not is_key_text(file.signer):
             raise InputError("it has no signature that can be read, though it names a signer")
-        signature = Signature(str(file.signer), str(signed))
+        signature = Signature(str(file.signer), str(value))
     return Summary(
         file.site,
         schema.names,
@@ -257,15 +246,13 @@ def _check_numbers(file: _File, scatter: np.ndarray[Any, Any], mean: np.ndarray[
     if not np.isfinite(mean).all() or not np.isfinite(scatter).all() or (variance < 0).any():
         raise InputError("its numbers must be finite, with no negative variance")
     if np.linalg.eigvalsh(scatter / np.outer(root, root))[0] < -TOLERANCE:
-        raise InputError("its covariances are those of no table")
+        raise InputError("no table can have its covariances")
     for column, block in zip(file.columns, blocks, strict=True):
         if column.unit.startswith("OneHot"):
             share = mean[list(block)]
             counts = n * share
-            inside = (
-                (share >= 0).all() and share.sum() <= 1 + TOLERANCE and np.allclose(counts, np.rint(counts), atol=1e-3)
-            )
-            if not inside or not np.allclose(
-                variance[list(block)], counts * (1 - share), rtol=TOLERANCE, atol=TOLERANCE
-            ):
-                raise InputError(f"column {column.name!r} has counts of levels that are those of no table")
+            inside = (share >= 0).all() and share.sum() <= 1 + TOLERANCE
+            whole = np.allclose(counts, np.rint(counts), atol=1e-3)
+            fits = np.allclose(variance[list(block)], counts * (1 - share), rtol=TOLERANCE, atol=TOLERANCE)
+            if not (inside and whole and fits):
+                raise InputError(f"column {column.name!r} has counts of levels that no table can have")

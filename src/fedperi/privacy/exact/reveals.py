@@ -1,4 +1,4 @@
-"""What an exact summary reveals, in words and numbers, for those who decide whether it may leave."""
+"""What an exact summary reveals, in words and numbers, for the people who decide whether it may leave the site."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def about(summary: Summary) -> list[str]:
     return [
         f"NOT PRIVATE: this file holds exact statistics of one table of site {printable(repr(summary.site))}, without "
         "any noise.",
-        f"It holds {_count(q)} numbers that were computed from the table: the number of rows ({summary.n:g}), {q} "
-        f"means, {q} variances and {q * (q - 1) // 2} covariances. It holds no row.",
+        f"It holds {1 + q + q * (q + 1) // 2} numbers that were computed from the table: the number of rows "
+        f"({summary.n:g}), {q} means, {q} variances and {q * (q - 1) // 2} covariances. It holds no row.",
         "Anyone who knows all rows but one can compute that row exactly. Anyone who knows a person's row can test "
         "whether it is in the table, the better the more columns there are and the fewer rows.",
         f"Checked before it was written: no level and no pair of levels has 1 to 4 rows, and there are at least 10 "
@@ -65,7 +65,3 @@ def _rows(summary: Summary) -> list[tuple[str, ...]]:
         values = [" ".join(f"{array[at]:.4g}" for at in block[:4]) for array in (summary.mean, spread)]
         found.append((name, f"{len(block)}: {what.get(label[:1], 'the number')}", *values))
     return found
-
-
-def _count(q: int) -> int:
-    return 1 + q + q * (q + 1) // 2

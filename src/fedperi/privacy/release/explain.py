@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ...tables.statistics import Statistics
     from ..accounting import Price
     from .release import Release
-
 
 FEW = 5  # levels of a category, and correlations, that are shown
 
@@ -47,6 +46,8 @@ def explain(release: Release) -> list[Section]:
     >>> release, _ = release_table(table, privacy, name="north")
     >>> [section.heading for section in explain(release)][:4]
     ['NOT PRIVATE', 'What this is', 'What would be promised with real noise', 'What it holds']
+    >>> explain(release)[-2].paragraphs
+    ('Nobody signed it. Its checksum shows damage on the way. It does not show who wrote it, ...)
     >>> explain(release)[2].paragraphs[1]
     'For a patient: someone who knows all other rows and guesses whether yours is in the table is right in 50 of 100
     cases by tossing a coin, and with this file in at most 73.11; for this kind of noise, on average, in at most 55.52.'
@@ -57,7 +58,7 @@ def explain(release: Release) -> list[Section]:
 
 
 def guesses(price: Price) -> tuple[float, float]:
-    """Share of correct guesses, with prior 1/2, whether a row is in the table: by the promise, and by the noise.
+    """Return the share of correct guesses, with prior 1/2, whether a row is in the table: by the promise, by the noise.
 
     A test with error rates bounded by (epsilon, delta) is right in at most (exp(epsilon) + delta) / (1 + exp(epsilon))
     of the cases. A rho-zCDP mechanism has a divergence of at most rho, and by Pinsker's inequality a total variation
@@ -194,16 +195,10 @@ def _ledger(release: Release) -> Section:
             f"the table: {total}, of at most {ceiling['epsilon']:g} that it allows; {ledger['remaining']:.4g} is left."
             + ("" if one else " Against anyone who has all of them, this total counts, not the price of this file."),
         ),
-        (
-            ("When", "What", "epsilon", "delta"),
-            *(
-                (
-                    printable(entry["when"]),
-                    printable(entry["what"]),
-                    f"{entry['price']['epsilon']:g}",
-                    f"{entry['price']['delta']:g}",
-                )
-                for entry in releases
-            ),
-        ),
+        (("When", "What", "epsilon", "delta"), *(_release_row(entry) for entry in releases)),
     )
+
+
+def _release_row(entry: dict[str, Any]) -> tuple[str, ...]:
+    price = entry["price"]
+    return printable(entry["when"]), printable(entry["what"]), f"{price['epsilon']:g}", f"{price['delta']:g}"

@@ -7,6 +7,7 @@ contradict the numbers, if it has another field, or if its noise is too small fo
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from ... import disk
 from ...errors import InputError
 from .reader import AGAIN, largest_text, read_release, refusal
 from .release import Release
-from .signature import Roster, check_signer, read_roster
+from .signature import Roster, Signed, check_signer, read_roster
 from .text import sign_release, write_release
 
 __all__ = ["is_release", "load_release", "read_release", "save_release", "sign_release", "write_release"]
 
-_HEAD = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"format"\s*:\s*"fedperi\.release"')
+HEAD = re.compile(r'\ufeff?\s*\{\s*"format"\s*:\s*"fedperi\.(release|summary)"')
+"""The beginning of a release and of an exact summary."""
 
 
 def save_release(release: Release, path: str | PathLike[str]) -> None:
@@ -32,11 +34,16 @@ def save_release(release: Release, path: str | PathLike[str]) -> None:
     ...
     fedperi.errors.InputError: release file 'no/such/h1.fedperi': there is no folder 'no/such'; make it first
     """
+    save_text(lambda: write_release(release), path, "release file")
+
+
+def save_text(write: Callable[[], str], path: str | PathLike[str], what: str) -> None:
+    """Write a file as `save_release` does; `write` returns its text, and errors call it `what`."""
     target = Path(path)
-    refuse = refusal(str(target), ": ")
+    refuse = refusal(f"{what} {str(target)!r}:")
     if not target.parent.is_dir():
         refuse(f"there is no folder {str(target.parent)!r}; make it first")
-    text = write_release(release).encode()
+    text = write().encode()
     try:
         if target.is_symlink() or target.exists():
             if target.is_file() and target.read_bytes() == text:
@@ -65,27 +72,42 @@ def load_release(path: str | PathLike[str], keys: Roster | str | PathLike[str] |
     ...
     fedperi.errors.InputError: release file 'no/such/file.fedperi' does not exist; check the path
     """
+    return load_signed(path, keys, read_release, "release file", largest_text(), AGAIN)
+
+
+def load_signed(
+    path: str | PathLike[str],
+    keys: Roster | str | PathLike[str] | None,
+    read: Callable[[str, str], Signed],
+    what: str,
+    longest: int,
+    again: str,
+) -> Signed:
+    """Read a file as `load_release` does: `read` takes its text and its name, and errors call it `what`.
+
+    Such a file has at most `longest` characters; `again` says what to do if it is damaged.
+    """
     file = Path(path)
-    refuse = refusal(str(file))
+    refuse = refusal(f"{what} {str(file)!r}")
     try:
         if not file.exists():
             refuse("does not exist; check the path")
         if not file.is_file():
             refuse("is not a file; give one that `fedperi release` wrote")
-        if file.stat().st_size > 2 * largest_text():  # letters beyond ASCII take two bytes or more
+        if file.stat().st_size > 2 * longest:  # letters beyond ASCII take two bytes or more
             refuse("is far too large to be one; give a file that `fedperi release` wrote")
-        release = read_release(file.read_text(encoding="utf-8-sig"), str(file))
+        found = read(file.read_text(encoding="utf-8-sig"), str(file))
     except OSError as error:
         refuse(f"cannot be read: {error.strerror or error}; check its permissions")
     except UnicodeDecodeError:
-        refuse(f"is not text; {AGAIN}")
+        refuse(f"is not text; {again}")
     if keys is not None:
         roster = read_roster(keys) if isinstance(keys, str | PathLike) else keys
         try:
-            check_signer(release, roster)
+            check_signer(found, roster)
         except InputError as error:
             refuse(str(error))
-    return release
+    return found
 
 
 def is_release(path: str | PathLike[str]) -> bool:
@@ -96,11 +118,23 @@ def is_release(path: str | PathLike[str]) -> bool:
     >>> is_release("no/such/file.fedperi")
     False
     """
+    return kind_of(path) == "release"
+
+
+def kind_of(path: str | PathLike[str]) -> str | None:
+    """Return "release" or "summary" if a file begins like one; None for any other file.
+
+    Examples
+    --------
+    >>> kind_of("no/such/file.fedperi") is None
+    True
+    """
     try:
         file = Path(path)
         if not file.is_file():  # opening a pipe would wait for somebody to write
-            return False
+            return None
         with file.open("rb") as stream:
-            return _HEAD.match(stream.read(256)) is not None
+            head = HEAD.match(stream.read(256).decode("utf-8", "replace"))
+        return None if head is None else head[1]
     except (OSError, ValueError):
-        return False
+        return None

@@ -124,7 +124,7 @@ def borrow_drowned(found: Sequence[ReleaseEstimate]) -> list[ReleaseEstimate]:
 
 
 def _pooled(found: Sequence[ReleaseEstimate]) -> tuple[Floats, Floats]:
-    """Mean and within-site covariance of several sites, weighted by their effective numbers of rows."""
+    """Return the mean and within-site covariance of several sites, weighted by their effective numbers of rows."""
     weights = np.array([one.worth for one in found])
     weights /= weights.sum()
     mean = weights @ np.stack([one.mean for one in found])

@@ -52,14 +52,10 @@ def read_release(text: str, where: str) -> Release:
     ...
     fedperi.errors.InputError: release file 'h1.fedperi' is cut off or not JSON (line 1: ...); have the site run ...
     """
-    refuse = refusal(where)
+    refuse = refusal(f"release file {where!r}")
     content = _parsed(text, refuse)
     _refuse_exact(content, refuse)
-    sealed = content.pop("checksum", None)
-    if not isinstance(sealed, str):
-        refuse(f"has no checksum; {AGAIN}")
-    if sealed != checksum(content):
-        refuse(f"was changed after it was made: its checksum does not fit; {AGAIN}")
+    check_checksum(content, refuse, AGAIN)
     try:
         signature = _signature(content)
         release = replace(_release(content), signature=signature)
@@ -70,7 +66,7 @@ def read_release(text: str, where: str) -> Release:
     for key in again:
         if canonical(again[key]) != canonical(content[key]):
             refuse(f"contradicts itself: {key!r} does not say what follows from the rest; {AGAIN}")
-    _refuse_unsigned_changes(release, content, refuse)
+    check_signature(content, signature, refuse)
     return release
 
 
@@ -96,11 +92,19 @@ def _signature(content: dict[str, Any]) -> Signature | None:
     return Signature(content["signer"], str(value))
 
 
-def _refuse_unsigned_changes(release: Release, content: dict[str, Any], refuse: Callable[[str], NoReturn]) -> None:
-    if release.signature is None:
-        return
+def check_checksum(content: dict[str, Any], refuse: Callable[[str], NoReturn], again: str) -> None:
+    """Remove the checksum from a content, and refuse one that does not fit the rest."""
+    found = content.pop("checksum", None)
+    if not isinstance(found, str):
+        refuse(f"has no checksum; {again}")
+    if found != checksum(content):
+        refuse(f"was changed after it was made: its checksum does not fit; {again}")
+
+
+def check_signature(content: dict[str, Any], signature: Signature | None, refuse: Callable[[str], NoReturn]) -> None:
+    """Refuse a signature that does not fit the content."""
     try:
-        fits = verify(canonical(content), release.signature)
+        fits = signature is None or verify(canonical(content), signature)
     except InputError as error:
         refuse(str(error))
     if not fits:
@@ -124,7 +128,10 @@ def _release(content: dict[str, Any]) -> Release:
     targets = content["targets"]
     if targets is not None and not all(isinstance(name, str) for name in targets):
         raise InputError("has targets that are not names")
-    paid = _price(price)
+    try:
+        paid = Price.from_dict(price)
+    except InputError as error:
+        raise InputError(f"has a price that does not hold: {error}") from None
     check_ledger(content["ledger"], paid)
     return Release(
         content["site"],
@@ -150,13 +157,6 @@ def _release(content: dict[str, Any]) -> Release:
 
 def _is_signed(content: dict[str, Any]) -> bool:
     return any(content["version"] == signed for _, signed in VERSIONS.values())
-
-
-def _price(values: dict[str, Any]) -> Price:
-    try:
-        return Price.from_dict(values)
-    except InputError as error:
-        raise InputError(f"has a price that does not hold: {error}") from None
 
 
 def _columns(entries: list[Any], data: str) -> tuple[Schema, dict[str, tuple[float, float]]]:
@@ -209,7 +209,7 @@ def _refuse_exact(content: dict[str, Any], refuse: Callable[[str], NoReturn]) ->
     if epsilon is None or epsilon == math.inf or noise is None or noise == 0:
         refuse(
             "holds exact statistics: it has no noise or promises no epsilon. Such files are not used, because exact "
-            "moments can give people away; have the site make one with `fedperi release --epsilon 1`"
+            "moments can reveal people's values; have the site make one with `fedperi release --epsilon 1`"
         )
 
 
@@ -255,10 +255,10 @@ def _parsed(text: str, refuse: Callable[[str], NoReturn]) -> dict[str, Any]:
     return content
 
 
-def refusal(where: str, joint: str = " ") -> Callable[[str], NoReturn]:
-    """Return a function that refuses the file: it takes the reason, and raises."""
+def refusal(name: str) -> Callable[[str], NoReturn]:
+    """Return a function that refuses a file: it takes the reason, and raises."""
 
     def refuse(why: str) -> NoReturn:
-        raise InputError(f"release file {where!r}{joint}{why}")
+        raise InputError(f"{name} {why}") from None
 
     return refuse

@@ -41,7 +41,6 @@ Integers = NDArray[np.int64]
 UNITS_SHARE = 0.1
 """Share of the budget, in rho, for the units of the columns."""
 
-
 CLIP_LINEAR, CLIP = 0.75, 1.0
 """Norm to which rows are clipped, in units of the square root of the number of columns. If all columns are numbers that
 are used as they are, the bias can be undone (`fedperi.privacy.release.repair.undo_clipping`), and a smaller norm is
@@ -49,7 +48,6 @@ better."""
 
 DIAGONAL, BESIDE = 29, 41
 """Weights of the entries on and off the diagonal before the noise: 41^2 <= 2 * 29^2, so the sensitivity is 29 |z|^2."""
-
 
 DEGREE = 3
 
@@ -196,9 +194,9 @@ class Plan:
             )
         if data == "auto":
             data = "linear" if all(column.kind == "continuous" for column in schema.columns) else "mixed"
-        words = [c.name for c in schema.columns if is_number(c, data) and not all(map(math.isfinite, limits(c)))]
-        if words:
-            raise InputError(f"column {words[0]!r}: data='linear' needs numbers, and its levels are words; use 'mixed'")
+        wordy = [c.name for c in schema.columns if is_number(c, data) and not all(map(math.isfinite, limits(c)))]
+        if wordy:
+            raise InputError(f"column {wordy[0]!r}: data='linear' needs numbers, and its levels are words; use 'mixed'")
         plan = cls(schema, data, epsilon, delta, decimal)
         if plan.columns > MOST_COLUMNS:
             raise InputError(

@@ -97,7 +97,7 @@ def clipped_eigenvalues(values: Floats, limit: float) -> Floats:
 
 @lru_cache(maxsize=8)
 def _normal_squares(q: int) -> Floats:
-    """Squares of normal coordinates on a low-discrepancy sequence, the same at every call: an integral, not noise."""
+    """Return squares of normal coordinates on a low-discrepancy sequence, for an integral: the same at every call."""
     from scipy.special import ndtri
     from scipy.stats.qmc import Sobol
 

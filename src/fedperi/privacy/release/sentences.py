@@ -68,7 +68,7 @@ def about(release: Release) -> list[str]:
 
 
 def how(release: Release) -> list[str]:
-    """Return how a release was made, step by step, with the formulas for checking its promise.
+    r"""Return how a release was made, step by step, with the formulas for checking its promise.
 
     Like the sentences of `about`, these are part of the format; releases of fedperi 0.1 have others.
 
@@ -79,8 +79,9 @@ def how(release: Release) -> list[str]:
     >>> table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
     >>> privacy = fp.Privacy(1.0, bounds=dict.fromkeys(table.columns, (-9, 9)), test_seed=0)
     >>> release, _ = release_table(table, privacy)
-    >>> how(release)[1]
-    'Rows: in these units, shortened to length 1.299038 where longer, rounded towards zero to steps of 1/4096.'
+    >>> print(*how(release)[:2], sep="\n")
+    Units: from 3 medians and 3 median distances from them, chosen at random near the true ones (exponential ...
+    Rows: in these units, shortened to length 1.299038 where longer, rounded towards zero to steps of 1/4096.
     """
     each, count = release.price.selections
     share = 100 * count * each**2 / 8 / release.price.rho
@@ -107,17 +108,7 @@ def how(release: Release) -> list[str]:
 
 
 def chosen_words(release: Release) -> str:
-    """Name the statistics from which the units of a release were chosen.
-
-    Examples
-    --------
-    >>> import fedperi as fp
-    >>> from fedperi.privacy.release.site_release import release_table
-    >>> table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
-    >>> privacy = fp.Privacy(1.0, bounds=dict.fromkeys(table.columns, (-9, 9)), test_seed=0)
-    >>> chosen_words(release_table(table, privacy)[0])
-    '3 medians and 3 median distances from them'
-    """
+    """Name the statistics from which the units of a release were chosen."""
     count = release.price.selections[1]
     if release.units_from == "quartiles":
         return f"{count} quartiles"
@@ -138,17 +129,7 @@ def printable(text: str) -> str:
 
 
 def signed_words(release: Release) -> str:
-    """Return a sentence about what is proven about the author of a release.
-
-    Examples
-    --------
-    >>> import fedperi as fp
-    >>> from fedperi.privacy.release.site_release import release_table
-    >>> table = fp.simulate(3, clients=2, samples=500, seed=1).sites[0]
-    >>> privacy = fp.Privacy(1.0, bounds=dict.fromkeys(table.columns, (-9, 9)), test_seed=0)
-    >>> signed_words(release_table(table, privacy, name="north")[0])
-    'Nobody signed it. Its checksum shows damage on the way. It does not show who wrote it, ...'
-    """
+    """Say what is proven about the author of a release."""
     if release.signature is None:
         return (
             "Nobody signed it. Its checksum shows damage on the way. It does not show who wrote it, since anyone can "

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import InputError
+from ...pki.certificates import openssh_public, public_fingerprint
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _PURPOSE = b"fedperi.release signature 1\n"  # the key also signs requests to a coordinator: the purposes differ
 _LONGEST = 1000  # characters of a public key or a signature; those of P-521 have some 250
+
+Signed = TypeVar("Signed", "Release", "Summary")
 
 Roster = Mapping[str, str]
 """Public keys of sites, by their names, as `read_roster` returns them."""
@@ -47,8 +49,7 @@ class Signature:
         >>> Signature("ecdsa-sha2-nistp384 AAAA", "").fingerprint
         'SHA256:cJ6AyISHokEeHuTfufIqhhSS0gxHZRUMDHlKvXD4FHw'
         """
-        digest = hashlib.sha256(base64.b64decode(self.key.split()[1])).digest()
-        return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+        return public_fingerprint(self.key)
 
 
 def sign(message: str, key: EllipticCurvePrivateKey) -> str:
@@ -61,10 +62,7 @@ def sign(message: str, key: EllipticCurvePrivateKey) -> str:
 
 def public_text(key: EllipticCurvePrivateKey) -> str:
     """Return the public half of a key as `Signature` holds it."""
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    text: bytes = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
-    return " ".join(text.decode().split()[:2])
+    return openssh_public(key).decode()
 
 
 def verify(message: str, signature: Signature) -> bool:

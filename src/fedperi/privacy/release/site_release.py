@@ -15,7 +15,6 @@ from ...tables.checks.profile import Missing
 from ...tables.embedding import Data
 from ...tables.infer import SchemaLike, as_schema
 from ...tables.preparing.prepared import prepared, refuse_under_noise
-from ...tables.schema import Schema
 from ...tables.table import Source, Table, open_table
 from ..bounds import public_schema
 from ..ledger import Ceiling, Ledger
@@ -235,10 +234,7 @@ def _ceiling(privacy: Privacy) -> Ceiling | None:
 
 
 def _key(plan: Plan, missing: Missing) -> str:
-    """Everything on which a release depends, except the rows."""
-    settled = ["statistics", 1, plan.epsilon, plan.delta, plan.data, DEGREE, missing, _columns(plan.schema)]
+    """Return everything on which a release depends, except the rows."""
+    columns = [[column.name, column.kind, column.levels, column.bounds] for column in plan.schema.columns]
+    settled = ["statistics", 1, plan.epsilon, plan.delta, plan.data, DEGREE, missing, columns]
     return json.dumps(settled if plan.decimal is None else [*settled, plan.decimal], sort_keys=True)
-
-
-def _columns(schema: Schema) -> list[list[object]]:
-    return [[column.name, column.kind, column.levels, column.bounds] for column in schema.columns]

@@ -73,7 +73,7 @@ def released_summaries(releases: Sequence[Release]) -> list[Summary]:
 
 
 def estimate(release: Release) -> ReleaseEstimate:
-    """ReleaseEstimate rows, means and covariances from one release alone."""
+    """Estimate the number of rows, the means and the covariances from one release alone."""
     moments, columns = release.moments, len(release.moments) - 1
     counted = max(float(moments[0, 0]) / CONSTANT**2, 2.0)
     scatter = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:]) / CONSTANT**2 / counted
@@ -104,17 +104,8 @@ def estimate(release: Release) -> ReleaseEstimate:
     )
 
 
-def _kept_of_clipped(release: Release) -> float:
-    """Effective number of clipped rows as a share: q / (q + 2), as if rows in q columns kept only their direction.
-
-    This is the efficiency of Tyler's estimator of a normal covariance, which uses directions but not lengths.
-    """
-    columns = len(release.moments) - 1
-    return columns / (columns + 2)
-
-
 def _noise_of_entries(release: Release, rows: float, scale: Floats) -> tuple[Floats, Floats]:
-    """Noise in means and covariances: the noise of the sums, in units that grew when the clipping was undone."""
+    """Return the noise in means and covariances: that of the sums, in units that grew when the clipping was undone."""
     entries = np.full((len(scale), len(scale)), release.noise_beside / rows)
     np.fill_diagonal(entries, release.noise / rows)
     return release.noise_beside / CONSTANT / rows * scale, entries * np.outer(scale, scale)
@@ -123,7 +114,7 @@ def _noise_of_entries(release: Release, rows: float, scale: Floats) -> tuple[Flo
 def _rows_and_level(
     release: Release, values: Floats, vectors: Floats, known: Bools, counted: float
 ) -> tuple[float, float | None, float]:
-    """The number of rows, the mean log variance of columns before clipping, and the error of the latter.
+    """Return the number of rows, the mean log variance of columns before clipping, and the error of the latter.
 
     The level implies a number of rows, nearly linearly, and the release has a noisy number of rows. Also, units are
     those of the middle half of the rows, so the level should be near zero. Both are combined by weighted least squares.
@@ -144,7 +135,7 @@ def _rows_and_level(
 def unclipped(
     values: Floats, vectors: Floats, limit: float, level: float, known: Bools | slice = slice(None)
 ) -> tuple[Floats, float]:
-    """Eigenvalues of the covariance of normal rows before clipping, if the mean log variance of columns is `level`.
+    """Return the eigenvalues of the covariance of normal rows before clipping.
 
     Parameters
     ----------
@@ -153,7 +144,7 @@ def unclipped(
     limit : float
         The norm to which rows were clipped.
     level : float
-        Must be given, because the size of rows is hardly visible after clipping.
+        The mean log variance of columns before clipping. The clipped rows hardly show it, so it must be given.
     known : array of bool
         Columns for the mean; all if not given.
 
@@ -183,7 +174,7 @@ def unclipped(
 
 
 def _rough(release: Release) -> Bools:
-    """Columns whose units are not informative about their spread."""
+    """Return which columns have units that are not informative about their spread."""
     found: list[bool] = []
     for column, width in zip(release.schema.columns, release.embedding.widths, strict=True):
         unit = release.units.get(column.name)
@@ -192,7 +183,7 @@ def _rough(release: Release) -> Bools:
 
 
 def _units(release: Release) -> tuple[Floats, Floats, Bools]:
-    """Centre and scale of every embedded column, and whether it is a number."""
+    """Return the centre and scale of every embedded column, and whether it is a number."""
     entries: list[tuple[float, float, bool]] = []
     for column in release.schema.columns:
         if is_number(column, release.data):
@@ -208,6 +199,10 @@ def _summary(release: Release, found: ReleaseEstimate) -> Summary:
     number = [is_number(column, release.data) for column in release.schema.columns]
     blocks = zip(release.schema.names, release.embedding.positions, strict=True)
     hidden = [name for name, block in blocks if found.drowned[list(block)].any()]
+    # Clipped rows count as if they kept only their direction: q / (q + 2) is the efficiency of Tyler's estimator of a
+    # normal covariance, which uses directions but not lengths.
+    q = len(found.mean)
+    clipped_rows = found.rows * (q / (q + 2))
     return Summary(
         release.site,
         release.schema.names,
@@ -222,8 +217,6 @@ def _summary(release: Release, found: ReleaseEstimate) -> Summary:
         ),
         release.targets,
         schema=release.schema,
-        noise=Noise(
-            found.worth, tuple(hidden), found.mean_noise, found.covariance_noise, found.rows * _kept_of_clipped(release)
-        ),
+        noise=Noise(found.worth, tuple(hidden), found.mean_noise, found.covariance_noise, clipped_rows),
         release=release,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from ...tables.readers.private import is_number, limits
 from ...tables.schema import Column
 from .release import BESIDE, DIAGONAL, Release
 from .sentences import NEIGHBOURS, about, how, printable
-from .signature import Signature, public_text, sign
+from .signature import Signature, Signed, public_text, sign
 from .units import Source
 
 if TYPE_CHECKING:
@@ -41,9 +42,14 @@ def sign_release(release: Release, key: EllipticCurvePrivateKey) -> Release:
     >>> sign_release(release, new_key()).signature.fingerprint
     'SHA256:...'
     """
-    unsigned = replace(release, signature=Signature(public_text(key), ""))
-    value = sign(canonical(content_of(unsigned)), key)
-    return replace(release, signature=Signature(public_text(key), value))
+    return signed(release, content_of, key)
+
+
+def signed(statement: Signed, content: Callable[[Signed], dict[str, Any]], key: EllipticCurvePrivateKey) -> Signed:
+    """Return a statement with a signature of its content, which includes the public key."""
+    public = public_text(key)
+    value = sign(canonical(content(replace(statement, signature=Signature(public, "")))), key)
+    return replace(statement, signature=Signature(public, value))
 
 
 def write_release(release: Release) -> str:
@@ -77,14 +83,19 @@ def write_release(release: Release) -> str:
     infinite = infinite_in(content, "")
     if infinite is not None:
         raise InputError(f"the release of site {release.site!r} cannot be written: {infinite} is not a finite number")
-    if release.signature is not None:
-        content["signature"] = release.signature.value
+    return sealed(content, release.signature)
+
+
+def sealed(content: dict[str, Any], signature: Signature | None) -> str:
+    """Return a content as the text of a file, with its signature if there is one, and a checksum."""
+    if signature is not None:
+        content["signature"] = signature.value
     content["checksum"] = checksum(content)
     return layout(content, 0) + "\n"
 
 
 def content_of(release: Release) -> dict[str, Any]:
-    """Everything in a file, except the signature and the checksum."""
+    """Return everything in a file, except the signature and the checksum."""
     size = len(release.moments)
     signer = {} if release.signature is None else {"signer": release.signature.key}
     return {
@@ -138,17 +149,17 @@ def _labels(release: Release) -> list[str]:
 
 
 def canonical(value: Any) -> str:
-    """JSON in canonical form, independent of layout."""
+    """Return JSON in canonical form, independent of layout."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def checksum(content: dict[str, Any]) -> str:
-    """SHA-256 of a content's canonical form."""
+    """Return the SHA-256 of a content's canonical form."""
     return f"sha256:{hashlib.sha256(canonical(content).encode()).hexdigest()}"
 
 
 def layout(value: Any, depth: int) -> str:
-    """JSON for people: one item of a list per line, numbers below each other, no invisible characters."""
+    """Return JSON for people: one item of a list per line, numbers below each other, no invisible characters."""
     line = _line(value)
     if not isinstance(value, dict | list) or not value:
         return line

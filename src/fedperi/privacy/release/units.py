@@ -31,7 +31,7 @@ CELLS = 1024
 which are similar in neighbouring cells. Fewer cells would be too wide if bounds are 200 times as wide as the data."""
 
 OLD_CELLS = 256
-"""The same in releases of fedperi 0.1."""
+"""The number of cells in releases of fedperi 0.1."""
 
 SENSITIVITY = 1
 """Change of a score by one row."""
@@ -48,7 +48,7 @@ median, in standard deviations over root n."""
 
 
 def median_scores(counts: Integers) -> Integers:
-    """Scores of the edges between cells: minus the difference between the numbers of rows below and above.
+    """Score the edges between cells: minus the difference between the numbers of rows below and above.
 
     An additional row is either below an edge or above it. So the difference changes by 1, and the score by at most 1.
 
@@ -62,7 +62,7 @@ def median_scores(counts: Integers) -> Integers:
 
 
 def radius_scores(counts: Integers, middle: int) -> Integers:
-    """Scores of radii of 1, 2, ... cells around an edge: minus the difference between the rows within and outside.
+    """Score radii of 1, 2, ... cells around an edge: minus the difference between the rows within and outside.
 
     The edge is given: it was chosen, and paid for, before. An additional row is either within a radius or outside. So
     the difference changes by 1, and the score by at most 1.
@@ -79,7 +79,7 @@ def radius_scores(counts: Integers, middle: int) -> Integers:
 
 
 def choose_unit(column: Column, counts: Integers, noise: Noise, rho: float) -> tuple[float, float]:
-    """Choose centre and unit of a column; each of the two choices costs `rho`.
+    """Choose the centre and unit of a column; each of the two choices costs `rho`.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def choose_unit(column: Column, counts: Integers, noise: Noise, rho: float) -> t
 
 
 def unit_of(column: Column, middle: int, radius: int) -> tuple[float, float]:
-    """Return centre and unit that follow from two choices.
+    """Return the centre and unit that follow from two choices.
 
     A radius of one cell only means that half of the rows are in two cells: either bounds are far too wide, or one value
     is frequent and the others are far away. The unit is then between those for these two cases.
@@ -151,7 +151,7 @@ def _between(column: Column) -> float:
 
 
 def units_error(release: Release, rows: float) -> float:
-    """Standard error of a column's log variance estimated from its unit: root mean square over columns.
+    """Return the standard error of a log variance estimated from a column's unit: root mean square over columns.
 
     The errors of a choice are noise, the width of a cell, and sampling. Around the best choice the score falls by four
     densities per row and standard deviation. So the choice has a Laplace distribution, with a standard deviation of

@@ -1,4 +1,4 @@
-"""Where a table is: the address of a database, without its secrets wherever it is shown."""
+"""The address of a table in a database, and how to show it without its secrets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...errors import InputError
 _SCHEME = re.compile(r"([a-z][a-z0-9+.]*)://", re.IGNORECASE)
 _CONNECTION = re.compile(r"--\s*connection:\s*(\S+)\s*")
 _DIALECTS = {"postgresql": "postgres", "pyspark": "spark", "mssql": "tsql", "impala": "hive"}
-"""How the parser of queries names a dialect, where addresses name it otherwise."""
+"""The names of dialects in the parser of queries, where they differ from those in addresses."""
 
-_TELLS = re.compile("pass|pwd|token|key|secret|credential", re.IGNORECASE)
-"""Options of an address whose values are secrets."""
+_SECRET = re.compile("pass|pwd|token|key|secret|credential", re.IGNORECASE)
+"""The names of options in an address whose values are secrets."""
 
 _EXAMPLE = "postgresql://host/database?table=visits"
 
@@ -32,9 +32,9 @@ class Address:
     shown : str
         The same without user, password and options.
     table : str, optional
-        The table.
+        The name of the table.
     query : str, optional
-        A query that gives it.
+        A query whose result is the table.
 
     Examples
     --------
@@ -57,14 +57,13 @@ class Address:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not appear in any message."""
+        """The parts of the address that must not appear in any message."""
         parts = urlsplit(self.url)
-        password = parts.password or ""
-        options = [value for key, value in parse_qsl(parts.query) if _TELLS.search(key)]
-        return tuple(one for one in {password, unquote(password), *options} if one)
+        options = [value for key, value in parse_qsl(parts.query) if _SECRET.search(key)]
+        return tuple({parts.password or "", unquote(parts.password or ""), *options} - {""})
 
     def hidden(self, text: str) -> str:
-        """Return what an engine said without the secrets, and without the name of the user.
+        """Return an engine's message without the secrets and without the name of the user.
 
         Examples
         --------
@@ -98,19 +97,21 @@ def parse_url(text: str) -> Address:
     ...
     fedperi.errors.InputError: 'duckdb:///clinic.db' names no table; add it: postgresql://host/database?table=visits
     """
-    url, options = _split(text)
+    url, _, query = text.partition("?")
+    options = parse_qsl(query, keep_blank_values=True)
     tables = [value for key, value in options if key == "table"]
     rest = [pair for pair in options if pair[0] != "table"]
-    shown = _shown(url)
+    scheme, netloc, path, _, _ = urlsplit(url)
+    shown = f"{scheme}://{netloc.rpartition('@')[2]}{path}"
     if len(tables) != 1 or not tables[0].strip():
         raise InputError(f"{shown!r} names no table; add it: {_EXAMPLE}")
     return Address(url + (f"?{urlencode(rest)}" if rest else ""), f"{shown}?table={tables[0]}", tables[0])
 
 
 def read_query(path: Path) -> Address:
-    r"""Read a file with a query, whose first line says where: ``-- connection: postgresql://host/database``.
+    r"""Read a file with a query, whose first line names the database: ``-- connection: postgresql://host/database``.
 
-    Instead of the address that line may hold ``$NAME``, a variable of the environment.
+    Instead of the address, that line may hold ``$NAME``, the name of an environment variable that holds the address.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def read_query(path: Path) -> Address:
     found = _CONNECTION.fullmatch(first.strip())
     if found is None:
         raise InputError(
-            f"{str(path)!r}: the first line must say where to ask: -- connection: postgresql://host/database "
+            f"{str(path)!r}: the first line must name the database: -- connection: postgresql://host/database "
             "(or $NAME, a variable of the environment that holds the address)"
         )
     url = found[1]
@@ -158,13 +159,3 @@ def _check_query(path: Path, query: str, scheme: str) -> None:
         statements = []
     if len(statements) != 1 or not isinstance(statements[0], sqlglot.exp.Query):
         raise InputError(f"{str(path)!r}: after the first line there must be one SELECT, and nothing else")
-
-
-def _split(text: str) -> tuple[str, list[tuple[str, str]]]:
-    url, _, query = text.partition("?")
-    return url, parse_qsl(query, keep_blank_values=True)
-
-
-def _shown(url: str) -> str:
-    scheme, netloc, path, _, _ = urlsplit(url)
-    return f"{scheme}://{netloc.rpartition('@')[2]}{path}"

@@ -1,4 +1,4 @@
-"""The columns of a database's table as numbers and text, with one kind of gap."""
+"""The columns of a database's table as numbers and text, with NULL for every missing value."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class Stored:
 
 
 def stored_columns(rows: Any, names: Sequence[str]) -> list[Stored]:
-    """Say how columns are stored."""
+    """Return how the columns are stored."""
     return [
         Stored(name, f"v{at}", _storage(rows[name].type()), str(rows[name].type())) for at, name in enumerate(names)
     ]
 
 
 def cleaned(rows: Any, columns: Sequence[Stored], drop: bool) -> Any:
-    """Return an expression of the columns: floats, text without blanks around it, and gaps as NULL.
+    """Return an expression of the columns: floats, text without blanks around it, and NULL for missing values.
 
-    NaN and blank text are gaps, as in files. If `drop`, rows with a gap are left out.
+    NaN and blank text are missing values, as in files. If `drop`, rows with a missing value are left out.
     """
     clean = rows.select(**{column.place: _value(rows[column.name], column) for column in columns})
     return clean.filter([clean[column.place].notnull() for column in columns]) if drop else clean
 
 
 def indicator(condition: Any) -> Any:
-    """Return 1 where a condition holds and 0 elsewhere, as floats: PostgreSQL would take 1.0 for a decimal number."""
+    """Return 1 where a condition holds and 0 elsewhere, as floats: in PostgreSQL, 1.0 would be a decimal number."""
     return condition.ifelse(1, 0).cast("float64")
 
 
@@ -56,7 +56,7 @@ def _value(column: Any, how: Stored) -> Any:
         return column.cast("float64")
     if how.storage == "text":
         return column.cast("string").strip().nullif("")
-    return column.notnull().ifelse(1, None)  # only whether there is a value
+    return column.notnull().ifelse(1, None)  # only whether there is a value counts
 
 
 def _storage(kind: Any) -> Storage:

@@ -1,7 +1,7 @@
-"""A closer look at the numbers of a database's table, by aggregate queries: what the checks need, and no row.
+"""A closer look at the numbers of a database's table for the checks, by aggregate queries: no row is fetched.
 
-The engine counts codes, finds the edges of the range, and counts values in intervals. Values spread over these
-intervals stand in for the sample of a file: the checks only use its quartiles, its tails, and its size.
+The engine counts codes, finds the ends of the range, and counts values in intervals. Values spread over these intervals
+replace the sample that is taken from a file: the checks only use its quartiles, its tails, and its size.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .columns import Stored, cleaned, stored_columns
 from .connection import Connection
 
 INTERVALS, REACH = 256, 8.0
-"""Intervals in which values are counted, and standard deviations on both sides: sixteen intervals per deviation."""
+"""The number of intervals in which values are counted, and how many standard deviations they cover on each side."""
 
 WIDE, HEAVY, FEW = 0.125, 0.005, 4
-"""An interval is divided again if it is wider than this share of the spread, and holds more than this share of the rows
-and more than a few: one value far away may have made all others fall into one."""
+"""An interval is divided again if it is wider than `WIDE` times the spread, and holds more than the share `HEAVY` of
+the rows and more than `FEW` rows: because of one extreme value, all others may lie in a single interval."""
 
 DIVISIONS = 12
-"""Divisions of a column's intervals at most."""
+"""The most often that an interval of a column is divided again."""
 
 COMPARED = 1_000_000
-"""Rows among which equal values are counted, of a column that may be an identifier."""
+"""The most rows among which equal values are counted, in a column that may be an identifier."""
 
-_EQUAL = 1e-12  # numbers this near are one: a number that is written into a query may lose its last digit
+_EQUAL = 1e-12  # numbers this close are equal: a number that is written into a query may lose its last digit
 Facts = Mapping[str, Any]
 
 
@@ -43,7 +43,7 @@ class _Interval:
 
 
 def looks_of(connection: Connection, names: Sequence[str], profile: TableProfile) -> dict[str, NumberLook]:
-    """Look at the columns of numbers as `fedperi.tables.checks.looks.Looks` does while a file passes."""
+    """Look at the columns of numbers as `fedperi.tables.checks.looks.Looks` does while a file is read."""
     source = connection.rows
     columns = [one for one in stored_columns(source, names) if one.storage in ("integer", "number")]
     if not columns:
@@ -63,7 +63,7 @@ def looks_of(connection: Connection, names: Sequence[str], profile: TableProfile
 
 
 def _known(columns: Sequence[Stored], profile: TableProfile) -> dict[str, dict[str, Any]]:
-    """Return what `_ranges` asks for: it is known of all rows."""
+    """Return the answers to `_ranges` from the profile, if it is one of all rows."""
     found = {}
     for one in columns:
         held = profile.columns[one.name]
@@ -110,7 +110,7 @@ def _ranges(value: Any, _: str) -> dict[str, Any]:
 
 
 def _is_code(value: Any, facts: Facts) -> Any:
-    """Whether a value is one of the codes in the range. To look at whole numbers only takes half the time."""
+    """Return a condition: a value is one of the codes in the range. Testing for whole numbers first halves the time."""
     codes = [float(code) for code in CODES if facts["low"] <= code <= facts["high"]]
     return (value == value.floor()) & value.isin(codes) if codes else value.isnull() & value.notnull()
 
@@ -131,7 +131,7 @@ def _edges(value: Any, facts: Facts) -> dict[str, Any]:
 
 
 def _inner(value: Any, facts: Facts) -> dict[str, Any]:
-    """Ask about the values that are no codes. Where there is no code this is known: all values are."""
+    """Ask about the values that are not codes. This is needed only for columns in which there are codes."""
     inner = _is_code(value, facts).ifelse(None, value)
     return {
         "inner_low": inner.min(),
@@ -175,7 +175,7 @@ def _codes(connection: Connection, rows: Any, place: str, facts: Facts) -> dict[
 def _intervals(
     connection: Connection, rows: Any, place: str, facts: Facts, codes: Mapping[int, int]
 ) -> list[_Interval]:
-    """Count the values that are no codes in intervals; divide again those that say too little."""
+    """Count the values that are not codes in intervals; divide intervals again that are too wide and too full."""
     inner = rows.filter(rows[place].notnull())
     inner = inner.filter(~inner[place].isin([float(code) for code in codes])) if codes else inner
     middle, reach = float(facts["mean"]), REACH * float(facts["deviation"] or 0.0)
@@ -229,9 +229,9 @@ def _spread_over(intervals: Sequence[_Interval], whole: bool) -> Floats:
 
 
 def _distinct(connection: Connection, rows: Any, place: str, facts: Facts, sample: Floats) -> bool:
-    """Whether so few whole numbers are equal that a sample of `SAMPLE` rows would have no two that are.
+    """Whether so few whole numbers are equal that a sample of `SAMPLE` rows would hold no two equal ones.
 
-    Where there are more than `COMPARED` rows, equal ones are counted among the smallest values.
+    If there are more than `COMPARED` rows, equal ones are counted among the smallest values.
     """
     n = int(facts["n"])
     if not facts["whole"] or facts["high"] - facts["low"] + 1 < n:  # more rows than values

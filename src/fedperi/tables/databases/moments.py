@@ -1,15 +1,16 @@
 """Moments of the embedded columns of a database's table, by aggregate queries.
 
-Numbers are centred by their means, which are known from the profile, before they are squared; the small rest of the
-mean is taken off afterwards. So a column around 1e8 loses no digits, as in `fedperi.tables.moments`.
+Numbers are centred by their means, which are known from the profile, before they are squared. The small rest of the
+mean is subtracted afterwards. So a column around 1e8 loses no digits, as in `fedperi.tables.moments`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InputError
 from ..checks.profile import ColumnProfile, Missing, TableProfile
@@ -18,6 +19,8 @@ from ..levels import level_text, number_of, style_of
 from ..moments import Moments
 from .columns import Stored, cleaned, indicator, stored_columns
 from .connection import Connection
+
+Floats = NDArray[np.float64]
 
 
 def moments_of(
@@ -30,31 +33,50 @@ def moments_of(
 ) -> Moments:
     """Return the moments of the rows as `fedperi.tables.moments.stream_moments` gives them for a file."""
     source = connection.rows
-    stored = {column.name: column for column in stored_columns(source, names)}
-    rows = cleaned(source, list(stored.values()), drop=missing == "drop")
-    shifts: list[float] = []
-    columns: dict[str, Any] = {}
-    for block in embedding.blocks:
-        held = profile.columns[block.column.name]
-        for shift, expression in embedded(rows, block, stored[block.column.name], held):
-            columns[f"e{len(shifts)}"] = expression - shift if shift else expression
-            shifts.append(shift)
-    asked = connection.sums(rows.select(**columns))
-    q = len(shifts)
-    n = int(asked["n"])
-    if n != profile.rows or any(value is None for value in asked.values()):
-        raise InputError(f"site {site!r}: the table changed while it was read; ask again, or query a snapshot of it")
-    rest = np.array([asked[f"s{i}"] for i in range(q)], dtype=np.float64) / n
-    scatter = np.zeros((q, q))
-    for i in range(q):
-        for j in range(i, q):
-            scatter[i, j] = scatter[j, i] = float(asked[f"p{i}_{j}"]) - n * rest[i] * rest[j]
+    stored = stored_columns(source, names)
+    rows = cleaned(source, stored, drop=missing == "drop")
+    shifts, blocks = embedded(rows, stored, embedding, profile)
+    columns = [column for block in blocks for column in block]
+    [found] = connection.sums(rows.select(**{f"e{i}": column for i, column in enumerate(columns)}), len(columns))
+    n = int(found["n"])
+    if n != profile.rows or any(value is None for value in found.values()):
+        raise table_changed(site)
+    sums, products = sums_and_products(found, len(columns))
+    rest = sums / n
+    offsets = np.triu(np.outer(n * rest, rest))  # one half, so that rounding leaves the scatter symmetric
+    scatter = products - offsets - np.triu(offsets, 1).T
     np.fill_diagonal(scatter, np.maximum(np.diag(scatter), 0.0))
-    return Moments(n, np.array(shifts) + rest, scatter)
+    return Moments(n, shifts + rest, scatter)
 
 
-def embedded(rows: Any, block: Block, stored: Stored, held: ColumnProfile) -> Iterator[tuple[float, Any]]:
-    """Yield the columns of a block, each with a number that is subtracted first: its mean, if it may be far from 0."""
+def table_changed(site: str) -> InputError:
+    """Return an error for a table that changed between two questions."""
+    return InputError(f"site {site!r}: the table changed while it was read; ask again, or query a snapshot of it")
+
+
+def sums_and_products(found: Mapping[str, Any], q: int) -> tuple[Floats, Floats]:
+    """Return the sums of q columns and the matrix of the sums of their products, as `Connection.sums` found them."""
+    sums = np.array([found[f"s{i}"] for i in range(q)], dtype=np.float64)
+    products = [[found[f"p{min(i, j)}_{max(i, j)}"] for j in range(q)] for i in range(q)]
+    return sums, np.array(products, dtype=np.float64)
+
+
+def embedded(
+    rows: Any, stored: Sequence[Stored], embedding: Embedding, profile: TableProfile
+) -> tuple[Floats, list[list[Any]]]:
+    """Return what is subtracted from the embedded columns (the mean, if it may be far from 0), and these by block."""
+    by_name = {column.name: column for column in stored}
+    shifts, blocks = [], []
+    for block in embedding.blocks:
+        name = block.column.name
+        columns = list(_embedded_block(rows, block, by_name[name], profile.columns[name]))
+        shifts += [shift for shift, _ in columns]
+        blocks.append([column - shift if shift else column for shift, column in columns])
+    return np.array(shifts), blocks
+
+
+def _embedded_block(rows: Any, block: Block, stored: Stored, held: ColumnProfile) -> Iterator[tuple[float, Any]]:
+    """Yield the columns of a block, each with the number to subtract from it."""
     value = rows[stored.place]
     if isinstance(block, OneHot):
         levels = block.column.levels or ()
@@ -68,16 +90,16 @@ def embedded(rows: Any, block: Block, stored: Stored, held: ColumnProfile) -> It
     elif stored.numeric:
         yield held.origin + held.offset, value
     else:  # numbers that are stored as text
-        codes = {level: number_of(level) for level in block.column.levels or ()}
+        levels = block.column.levels or ()
         terms = [
-            indicator(_is_level(value, stored, held, tuple(codes), level)) * float(code or 0.0)
-            for level, code in codes.items()
+            indicator(_is_level(value, stored, held, levels, level)) * float(number_of(level) or 0.0)
+            for level in levels
         ]
         yield 0.0, sum(terms[1:], start=terms[0])
 
 
 def _is_level(value: Any, stored: Stored, held: ColumnProfile, levels: Sequence[str], level: str) -> Any:
-    """Return whether a value is a level, in any of the spellings that occur in the table."""
+    """Return a condition: the value is this level, in one of the spellings that occur in the table."""
     style = style_of(levels)
     spelled = [text for text in held.levels if level_text(text, style) == level] or [level]
     if stored.storage == "boolean":

@@ -1,4 +1,4 @@
-"""A table of a database as a site's table: what can be computed there is, and rows are refused."""
+"""A table of a database as a site's table: the engine computes everything, and rows are refused."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from .repeats import repeats_of
 
 @dataclass(frozen=True)
 class Engine:
-    """A database that computes what a site says of its table.
+    """A database that computes what a site says about its table.
 
     Parameters
     ----------
     address : Address
-        Where the table is.
+        The address of the table.
     preparations : tuple of Preparation
-        What is done to its cells before anything is computed.
+        The changes to its cells before anything is computed.
     """
 
     address: Address
@@ -48,7 +48,7 @@ class Engine:
             return looks_of(connection, table.columns, profile)
 
     def repeats(self, table: Table, profile: TableProfile) -> RowHashes:
-        """Say how many rows repeat and how many lack a value, as `fedperi.tables.checks.duplicates.RowHashes` does."""
+        """Count the rows that repeat or lack a value, as `fedperi.tables.checks.duplicates.RowHashes` does."""
         return repeats_of(self.address, self._prepare(table), table.columns, profile)
 
     def profile(self, table: Table, missing: Missing, schema: Schema | None) -> TableProfile:

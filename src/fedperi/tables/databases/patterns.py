@@ -1,7 +1,7 @@
 """Sums per pattern of gaps of a database's table, by aggregate queries: what EM needs of incomplete rows.
 
-A pattern that one row alone has makes that row's sums the row itself. They are computed for the site's own process,
-which makes one estimate of all patterns, and go nowhere else.
+If only one row has a pattern, the sums of this pattern are that row. They are computed for the site's own process,
+which makes one estimate from all patterns, and they are sent nowhere else.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
 from ..checks.profile import TableProfile
 from ..embedding import Embedding
 from ..missing.patterns import HELD, Patterns
 from .columns import cleaned, stored_columns
 from .connection import Connection
-from .moments import embedded
+from .moments import embedded, sums_and_products, table_changed
 
 
 def patterns_of(
@@ -25,36 +24,28 @@ def patterns_of(
 ) -> Patterns:
     """Return the sums of the rows per pattern of gaps, as `fedperi.tables.missing.patterns.PatternStream` does."""
     source = connection.rows
-    stored = {column.name: column for column in stored_columns(source, names)}
-    rows = cleaned(source, list(stored.values()), drop=False)
-    shifts: list[float] = []
-    gaps, columns = dict[str, Any](), dict[str, Any]()
-    for at, block in enumerate(embedding.blocks):
-        how = stored[block.column.name]
-        there = rows[how.place].notnull()
-        gaps[f"g{at}"] = there.ifelse(1, 0)
-        for shift, expression in embedded(rows, block, how, profile.columns[how.name]):
-            value = expression - shift if shift else expression
-            columns[f"e{len(shifts)}"] = there.ifelse(value, 0.0)
-            shifts.append(shift)
-    q = len(shifts)
-    answer = connection.grouped_sums(rows.select(**gaps, **columns), list(gaps), q, max(1, HELD // q**2))
+    stored = stored_columns(source, names)
+    rows = cleaned(source, stored, drop=False)
+    places = {column.name: column.place for column in stored}
+    shifts, blocks = embedded(rows, stored, embedding, profile)
+    known = [rows[places[block.column.name]].notnull() for block in embedding.blocks]
+    flags = {f"g{at}": there.ifelse(1, 0) for at, there in enumerate(known)}
+    columns = [there.ifelse(column, 0.0) for there, block in zip(known, blocks, strict=True) for column in block]
+    q = len(columns)
+    asked = rows.select(**flags, **{f"e{i}": column for i, column in enumerate(columns)})
+    answer = connection.sums(asked, q, list(flags), max(1, HELD // q**2))
     if sum(int(row["n"]) for row in answer) != profile.total:
-        raise InputError(f"site {site!r}: the table changed while it was read; ask again, or query a snapshot of it")
+        raise table_changed(site)
     widths = [len(at) for at in embedding.positions]
-    present = np.repeat(np.array([[row[gap] for gap in gaps] for row in answer], dtype=bool), widths, axis=1)
-    squares = np.zeros((len(answer), q, q))
-    for i in range(q):
-        for j in range(i, q):
-            squares[:, i, j] = squares[:, j, i] = [row[f"p{i}_{j}"] for row in answer]
-    sums = np.array([[row[f"s{i}"] for i in range(q)] for row in answer], dtype=np.float64)
+    present = np.repeat(np.array([[row[flag] for flag in flags] for row in answer], dtype=bool), widths, axis=1)
+    sums, products = map(np.stack, zip(*(sums_and_products(row, q) for row in answer), strict=True))
     counts = np.array([row["n"] for row in answer], dtype=np.int64)
-    unit = _spread(counts, present, sums, squares)
-    return Patterns(present, counts, sums / unit, squares / np.outer(unit, unit), np.array(shifts), unit)
+    unit = _spread(counts, present, sums, products)
+    return Patterns(present, counts, sums / unit, products / np.outer(unit, unit), shifts, unit)
 
 
 def _spread(counts: Any, present: Any, sums: Any, squares: Any) -> Any:
-    """Return the spread of each column, for numerical comfort; 1 where it does not vary."""
+    """Return the standard deviation of each column, used as its unit to avoid rounding errors; 1 if it is constant."""
     n = np.maximum(counts @ present, 1)
     mean = sums.sum(axis=0) / n
     variance = np.einsum("kii->i", squares) / n - mean**2

@@ -1,4 +1,4 @@
-"""Cells of a database's table changed as a schema says, by the engine: codes for missing, spellings, units."""
+"""Changes that a schema makes to the cells of a database's table: codes for missing, spellings, units."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .columns import Stored, stored_columns
 
 
 def prepared_rows(rows: Any, preparations: Sequence[Preparation], site: str) -> Any:
-    """Return an expression of the rows as `fedperi.tables.preparing.prepared` changes those of a file."""
+    """Return an expression of the rows, changed as `fedperi.tables.preparing.prepared` changes those of a file."""
     own = [one for one in preparations if one.changes_cells and one.name in rows.columns]
     return rows.mutate(**{one.name: _changed(rows, one, site) for one in own}) if own else rows
 
@@ -53,7 +53,7 @@ def _text(column: Any, stored: Stored) -> Any:
 
 
 def _spelled(text: Any, codes: Sequence[str]) -> Any:
-    """Return whether a text is one of some codes; whole numbers are told in forms such as ``9.0`` and ``09`` too."""
+    """Return a condition: the text is one of these codes; a whole number may also be written as ``9.0`` or ``09``."""
     return text.re_search(f"^({'|'.join(map(_pattern, codes))})$")
 
 

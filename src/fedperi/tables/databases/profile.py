@@ -1,4 +1,4 @@
-"""What the columns of a database's table hold: counts, ranges, spreads and levels, by aggregate queries."""
+"""The content of the columns of a database's table: counts, ranges, spreads and levels, by aggregate queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..schema import Schema
 from .columns import Stored, cleaned, stored_columns
 from .connection import Connection
 
-_EXACT = 2.0**53  # numbers from here on are whole
+_EXACT = 2.0**53  # all larger floats are whole numbers
 
 
 def profile_of(
@@ -22,16 +22,17 @@ def profile_of(
 ) -> TableProfile:
     """Describe the columns as `fedperi.tables.checks.profile.scan` does.
 
-    Of a column, at most `MAX_LEVELS` different values are fetched with their counts, or as many as a schema declares.
+    At most `MAX_LEVELS` different values of a column are fetched with their counts, or as many as a schema declares.
     """
     source = connection.rows
     columns = stored_columns(source, names)
     rows, facts = cleaned(source, columns, drop=missing == "drop"), dict[str, Any]()
     if missing == "drop":
-        facts |= connection.numbers(*_counts(cleaned(source, columns, drop=False), columns))
+        stored = cleaned(source, columns, drop=False)
+        facts |= connection.numbers(stored, _counts(stored, columns))
         facts |= connection.numbers(rows, {"kept": rows.count()} | _ranges(rows, columns))
     else:  # one question instead of two
-        facts |= connection.numbers(rows, _counts(rows, columns)[1] | _ranges(rows, columns))
+        facts |= connection.numbers(rows, _counts(rows, columns) | _ranges(rows, columns))
     facts |= _spreads(connection, rows, columns, facts)
     total = int(facts["total"])
     kept = int(facts.get("kept", total))
@@ -44,17 +45,15 @@ def profile_of(
     return TableProfile(site, total, total - kept, MappingProxyType(profiles))
 
 
-def _counts(rows: Any, columns: Sequence[Stored]) -> tuple[Any, dict[str, Any]]:
-    """Count all rows, and the values of each column."""
-    return rows, {"total": rows.count(), **{f"present_{c.place}": rows[c.place].count() for c in columns}}
+def _counts(rows: Any, columns: Sequence[Stored]) -> dict[str, Any]:
+    """Ask for the number of rows, and of the values of each column."""
+    return {"total": rows.count(), **{f"present_{column.place}": rows[column.place].count() for column in columns}}
 
 
 def _ranges(rows: Any, columns: Sequence[Stored]) -> dict[str, Any]:
-    """Ask for ranges and means."""
+    """Ask for the ranges and means of numbers."""
     asked: dict[str, Any] = {}
-    for column in columns:
-        if not column.numeric:
-            continue
+    for column in (one for one in columns if one.numeric):
         value = rows[column.place]
         finite = value.isinf().ifelse(None, value)
         inside = (finite.abs() < _EXACT).ifelse(finite, 0.0)
@@ -71,11 +70,9 @@ def _ranges(rows: Any, columns: Sequence[Stored]) -> dict[str, Any]:
 
 
 def _spreads(connection: Connection, rows: Any, columns: Sequence[Stored], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Find spreads around the means, in a pass of its own so that no digits are lost."""
+    """Find the spreads around the means, in a query of its own so that no digits are lost."""
     asked: dict[str, Any] = {}
-    for column in columns:
-        if not column.numeric:
-            continue
+    for column in (one for one in columns if one.numeric):
         centred = rows[column.place] - (facts[f"origin_{column.place}"] or 0.0)
         centred = centred.isinf().ifelse(None, centred) if facts[f"infinite_{column.place}"] else centred
         asked |= {f"offset_{column.place}": centred.mean(), f"square_{column.place}": (centred * centred).mean()}
@@ -85,7 +82,7 @@ def _spreads(connection: Connection, rows: Any, columns: Sequence[Stored], facts
 def _levels(
     connection: Connection, rows: Any, column: Stored, facts: Mapping[str, Any], schema: Schema | None
 ) -> tuple[dict[str, int], bool]:
-    """Count the rows of each value, where a rule asks for it (`ColumnProfile`), and say whether there are too many."""
+    """Count the rows of each value where `ColumnProfile` needs it, and say whether there are too many values."""
     declared = schema[column.name] if schema is not None and column.name in schema else None
     counted = bool(facts.get("whole")) if declared is None else declared.kind == "categorical"
     number = column.numeric and column.storage != "boolean"
@@ -93,7 +90,7 @@ def _levels(
         return {}, number and bool(facts.get("count"))
     limit = max([MAX_LEVELS, *(len(one.levels or ()) for one in (schema.columns if schema is not None else ()))])
     values = rows.filter(rows[column.place].notnull()).group_by(value=column.place)
-    question = values.aggregate(rows=lambda group: group.count()).order_by(["rows", "value"])
+    question = values.aggregate(rows=lambda group: group.count())
     question = question.order_by([question["rows"].desc(), question["value"]]).limit(limit + 1)
     found = connection.ask(question, limit + 1)
     many = len(found) > limit

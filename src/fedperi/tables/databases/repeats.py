@@ -16,24 +16,24 @@ from .columns import cleaned, indicator, stored_columns
 from .connection import Connection, Prepare, connected
 
 KEY = 3
-"""Columns that are compared first: a fifth of the time that all columns take, and usually enough."""
+"""The number of columns that are compared first: it takes a fifth of the time of all columns, and is usually enough."""
 
 
 class EngineRows(RowHashes):
-    """What is known of the rows of a table that stays in a database, in place of their hashes.
+    """The repeated rows of a table that stays in a database, in place of hashes of its rows.
 
-    Rows that two tables share can be counted where both are in one database; elsewhere it is not known.
+    Rows that two tables share can be counted if both tables are in one database, and not otherwise.
 
     Parameters
     ----------
     address : Address
-        Where the table is.
+        The address of the table.
     prepare : callable
-        What is done to its cells.
+        The changes to its cells.
     profile : TableProfile
-        What the columns hold.
+        The content of its columns.
     incomplete, copies : int
-        Rows that lack a value, and rows that repeat an earlier one.
+        The numbers of rows that lack a value, and of rows that repeat an earlier one.
     """
 
     def __init__(self, address: Address, prepare: Prepare, profile: TableProfile, incomplete: int, copies: int) -> None:
@@ -49,16 +49,16 @@ class EngineRows(RowHashes):
 
     @property
     def copies(self) -> int:
-        """The rows that repeat an earlier one."""
+        """The number of rows that repeat an earlier one."""
         return self._copies
 
     @property
     def content(self) -> tuple[int, int]:
-        """Numbers that are equal for two tables of which the same is known."""
+        """Numbers that are equal for two tables with equal profiles."""
         return self._content
 
     def shared_with(self, other: RowHashes, every: int = 1) -> int:
-        """Count the different rows that another table of the same database has too; none where it cannot be known."""
+        """Count the different rows that another table of the same database also has; 0 if they cannot be counted."""
         if not isinstance(other, EngineRows) or (other._address.url, other._names) != (self._address.url, self._names):
             return 0
         if max(self.seen, other.seen) > REMEMBERED:
@@ -74,7 +74,7 @@ class EngineRows(RowHashes):
 
 
 def repeats_of(address: Address, prepare: Prepare, names: Sequence[str], profile: TableProfile) -> EngineRows:
-    """Count the rows that lack a value and, of a table that is not too large, those that repeat an earlier one."""
+    """Count the rows that lack a value and, if the table is not too large, those that repeat an earlier one."""
     incomplete = copies = 0
     key = _key(profile)
     with connected(address, prepare) as connection:
@@ -93,7 +93,7 @@ def repeats_of(address: Address, prepare: Prepare, names: Sequence[str], profile
 
 
 def _key(profile: TableProfile) -> list[str]:
-    """Return a few columns of measurements without gaps: rows that differ there differ, and few need a closer look."""
+    """Return a few columns of measurements without missing values: most different rows differ in one of them."""
     measured = (name for name, one in sorted(profile.columns.items()) if one.storage == "number" and not one.missing)
     return list(islice(measured, KEY))
 

@@ -1,4 +1,4 @@
-"""Compressed text files: gzip, bzip2, xz and Zstandard, told by their first bytes and not by their names."""
+"""Compressed text files: gzip, bzip2, xz and Zstandard, recognised by their first bytes and not by their names."""
 
 from __future__ import annotations
 
@@ -11,44 +11,35 @@ from typing import Any, BinaryIO, cast
 
 from ...errors import InputError
 
-LONGEST_MARK = 6
 ENDINGS = (".gz", ".bz2", ".xz", ".zst")
+_LONGEST_MARK = 6
 _GZIP, _BZIP2, _XZ, _ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 
 
-def is_compressed(start: bytes) -> bool:
-    r"""Say whether a file that begins with these bytes is compressed.
-
-    Examples
-    --------
-    >>> is_compressed(b"\x1f\x8b\x08\x00"), is_compressed(b"age,sex")
-    (True, False)
-    """
-    return start.startswith((_GZIP, _BZIP2, _XZ, _ZSTD))
-
-
-def unpacked(path: Path) -> BinaryIO:
-    """Open what is compressed in a file.
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file, or what is compressed in it.
 
     Examples
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "north.csv.xz"
     >>> _ = file.write_bytes(lzma.compress(b"a,b"))
-    >>> with unpacked(file) as stream:
+    >>> with open_bytes(file) as stream:
     ...     stream.read()
     b'a,b'
     """
     with path.open("rb") as plain:
-        start = plain.read(LONGEST_MARK)
+        start = plain.read(_LONGEST_MARK)
+    if start.startswith(_GZIP):
+        return cast(BinaryIO, gzip.open(path))
     if start.startswith(_BZIP2):
         return cast(BinaryIO, bz2.open(path))
     if start.startswith(_XZ):
         return cast(BinaryIO, lzma.open(path))
-    return _zstd(path) if start.startswith(_ZSTD) else cast(BinaryIO, gzip.open(path))
+    return _open_zstd(path) if start.startswith(_ZSTD) else path.open("rb")
 
 
-def _zstd(path: Path) -> BinaryIO:
+def _open_zstd(path: Path) -> BinaryIO:
     try:
         import pyarrow
     except ImportError:

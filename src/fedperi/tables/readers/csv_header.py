@@ -1,7 +1,7 @@
 """The first line of a text file: how the file separates its columns, and what they are called.
 
-A header is public, and the rows are not. So opening a file looks at this line and at nothing else; whether and how rows
-can be read is found out by those who read them: `csv_file`, and under privacy `csv_lines`.
+A header is public, and the rows are not. So opening a file reads this line and nothing else. How the rows can be read
+is found out when they are read: by `csv_file`, and under privacy by `csv_lines`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from lzma import LZMAError
 from pathlib import Path
-from typing import BinaryIO
 
 from ...errors import InputError
 from ..levels import number_of
-from .compressed import LONGEST_MARK, is_compressed, unpacked
+from .compressed import open_bytes
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 BROKEN = (OSError, EOFError, zlib.error, LZMAError)
@@ -36,15 +35,14 @@ class Header:
 
     encoding: str
     separator: str
-    compressed: bool
     names: tuple[str, ...]
 
 
 def read_header(path: Path, encoding: str | None = None) -> Header:
-    r"""Read the first line that is not blank; refuse what cannot be a table's.
+    r"""Read the first line that is not blank, and refuse a line that cannot be the header of a table.
 
-    The encoding is UTF-8, or UTF-16 if the file begins with its mark. One that is given counts for files that do not
-    show theirs: other sites may write otherwise.
+    The encoding is UTF-8, or UTF-16 if the file begins with its byte order mark. An encoding that the user gives is
+    for files that do not show theirs: the files of other sites may have another one.
 
     Examples
     --------
@@ -52,31 +50,28 @@ def read_header(path: Path, encoding: str | None = None) -> Header:
     >>> file = Path(tempfile.mkdtemp()) / "north.csv"
     >>> _ = file.write_text("age;dose\n41;0,5\n")
     >>> read_header(file)
-    Header(encoding='utf-8-sig', separator=';', compressed=False, names=('age', 'dose'))
+    Header(encoding='utf-8-sig', separator=';', names=('age', 'dose'))
     """
-    with path.open("rb") as plain:
-        compressed = is_compressed(plain.read(LONGEST_MARK))
-    try:
-        with open_bytes(path, compressed) as stream:
+    with open_bytes(path) as stream:
+        try:
             start = stream.read(_LONGEST)
-    except BROKEN as error:
-        raise unreadable(path, error) from None
-    detected = _encoding(path, start)
-    encoding = detected if encoding is None or is_utf8(encoding) or _is_marked(start) else encoding
+        except BROKEN as error:
+            raise unreadable(path, error) from None
+    detected = _detect_encoding(path, start)
     try:
-        # Only the first line matters here: what follows may be damaged, and is cut off where the start ends.
-        wide = start.decode(encoding, "replace").splitlines() if encoding != "utf-8-sig" else ()
-        lines = (line for line in wide if line.strip()) if wide else (line.decode("utf-8") for line in records(start))
-        first = next(lines, None)
+        chosen = detected if encoding is None or _is_utf8(encoding) or _shows_encoding(start) else encoding
+        first = next(_decoded_lines(start, chosen), None)
     except UnicodeError as error:
         raise unreadable(path, error, encoding) from None
+    except LookupError:
+        raise InputError(f"encoding {encoding!r} is not known; usual ones are utf-8, cp1252, latin-1, utf-16") from None
     if first is None:
         raise InputError(f"{str(path)!r} is empty; a table needs a header and at least 2 rows")
-    return _parsed(path, first, encoding, compressed)
+    return _parse_header(path, first, chosen)
 
 
 def records(content: bytes) -> Iterator[bytes]:
-    r"""Yield the lines that are not blank, whatever ends them; the byte order mark is no part of the first.
+    r"""Yield the lines that are not blank, without their ends and without the byte order mark.
 
     Examples
     --------
@@ -86,42 +81,21 @@ def records(content: bytes) -> Iterator[bytes]:
     return (line for line in content.removeprefix(_MARK).splitlines() if line.strip())
 
 
-def open_bytes(path: Path, compressed: bool) -> BinaryIO:
-    """Open a file, or what is compressed in it."""
-    return unpacked(path) if compressed else path.open("rb")
-
-
-def is_utf8(encoding: str) -> bool:
-    """Whether a name means UTF-8.
-
-    Examples
-    --------
-    >>> is_utf8("UTF8"), is_utf8("cp1252")
-    (True, False)
-    """
-    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
-
-
 def unreadable(path: Path, error: Exception, encoding: str | None = None) -> InputError:
-    """Say that a file cannot be read, and what to do."""
+    """Return an error that says why a file cannot be read, and what to do."""
     if isinstance(error, UnicodeError):
         remedy = "save it as CSV in UTF-8, or name its encoding (--encoding cp1252 is usual on Windows)"
-        said = "UTF-8" if encoding is None or is_utf8(encoding) else encoding
+        said = "UTF-8" if encoding is None or _is_utf8(encoding) else encoding
         return InputError(f"{str(path)!r} is not {said} text; {remedy}")
     reason = str(error).removeprefix("Error tokenizing data. C error: ").strip().rstrip(".")
     return InputError(f"{str(path)!r} cannot be read as a table: {reason}; check that line, or export the file again")
 
 
-def _is_marked(start: bytes) -> bool:
-    """Whether a file shows its encoding: by a byte order mark, or by names that are UTF-8 and not merely ASCII."""
-    first = next(records(start), b"")
-    try:
-        return start.startswith((_MARK, *_WIDE)) or (not first.isascii() and bool(first.decode("utf-8")))
-    except UnicodeError:
-        return False
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
 
 
-def _encoding(path: Path, start: bytes) -> str:
+def _detect_encoding(path: Path, start: bytes) -> str:
     for mark, what in _FOREIGN.items():
         if start.startswith(mark):
             raise InputError(f"{str(path)!r} is {what}, not a table; export it as CSV or Parquet")
@@ -132,9 +106,25 @@ def _encoding(path: Path, start: bytes) -> str:
     return "utf-8-sig"
 
 
-def _parsed(path: Path, first: str, encoding: str, compressed: bool) -> Header:
+def _shows_encoding(start: bytes) -> bool:
+    """Whether a file shows its encoding: by a byte order mark, or by names in UTF-8 that are not only ASCII."""
+    first = next(records(start), b"")
     try:
-        # A quote that is not closed would take the next line in as well.
+        return start.startswith((_MARK, *_WIDE)) or (not first.isascii() and bool(first.decode("utf-8")))
+    except UnicodeError:
+        return False
+
+
+def _decoded_lines(start: bytes, encoding: str) -> Iterator[str]:
+    """Yield the lines that are not blank. Only the first one matters, so that later ones may be damaged or cut off."""
+    if encoding == "utf-8-sig":
+        return (line.decode("utf-8") for line in records(start))
+    return (line for line in start.decode(encoding, "replace").splitlines() if line.strip())
+
+
+def _parse_header(path: Path, first: str, encoding: str) -> Header:
+    try:
+        # The second line shows a quote that is not closed: the reader would take this line as part of the first.
         split = {mark: list(csv.reader([first, "-"], delimiter=mark, skipinitialspace=True)) for mark in SEPARATORS}
     except csv.Error as error:
         raise unreadable(path, error) from None
@@ -152,7 +142,7 @@ def _parsed(path: Path, first: str, encoding: str, compressed: bool) -> Header:
             "columns must be separated by commas, semicolons or tabs"
         )
     _check_names(path, names)
-    return Header(encoding, separator, compressed, names)
+    return Header(encoding, separator, names)
 
 
 def _check_names(path: Path, names: tuple[str, ...]) -> None:
@@ -162,7 +152,7 @@ def _check_names(path: Path, names: tuple[str, ...]) -> None:
             "write the file without it (pandas: to_csv(path, index=False); R: row.names = FALSE)"
         )
     numbers = [number_of(name) for name in names]
-    counting = [list(range(start, start + len(names))) for start in (0, 1)]  # a frame without names numbers its columns
+    counting = [list(range(start, start + len(names))) for start in (0, 1)]  # a frame without names has these
     if all(number is not None for number in numbers) and numbers not in counting:
         raise InputError(
             f"{str(path)!r}: the first line holds numbers, not names; add a header line that names the columns"

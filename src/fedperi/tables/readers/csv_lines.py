@@ -1,8 +1,8 @@
 """Reading a text file under privacy: one line is one record, and no line changes how another one is read.
 
-The separator comes from the header line, which is public. Nothing is found out from rows: not their encoding, their
-quoting, their types or their decimal mark. A quote holds as far as the end of its line, so that one that is not closed
-damages its own record only. A line with more or fewer fields than the header is damaged, and is left out.
+The separator comes from the header line, which is public. Nothing is detected from rows: not their encoding, their
+quoting, their types or their decimal mark. A quoted field ends with its line at the latest, so that a quote that is not
+closed damages its own record only. A line with more or fewer fields than the header is damaged, and is left out.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from itertools import islice
 from pathlib import Path
 
 from ...errors import InputError
-from .csv_header import BROKEN, Header, open_bytes, records, unreadable
+from .compressed import open_bytes
+from .csv_header import BROKEN, Header, records, unreadable
 
 
 def read_lines(path: Path, header: Header, size: int) -> Iterator[list[list[str]]]:
-    r"""Yield the fields of all records, in lists of at most `size`; those of a damaged line are empty.
+    r"""Yield the fields of all records, in lists of at most `size` records; a damaged line has no fields.
 
     Examples
     --------
@@ -34,7 +35,7 @@ def read_lines(path: Path, header: Header, size: int) -> Iterator[list[list[str]
             "the lines after it: save the file as CSV in UTF-8"
         )
     try:
-        with open_bytes(path, header.compressed) as stream:
+        with open_bytes(path) as stream:
             lines = (line for block in stream for line in records(block))
             next(lines)  # the header
             while chunk := list(islice(lines, size)):

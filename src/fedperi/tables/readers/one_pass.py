@@ -1,8 +1,8 @@
-"""Moments of a table of numbers, gathered while its columns are looked at, so that a file is read once and not twice.
+"""Moments of a table of numbers, computed while its columns are checked, so that a file is read once and not twice.
 
-Nothing is known of the table yet when the first rows pass. So this is a bet that all columns are continuous: it is
-called off when a column turns out to be something else, and the rows are then read again as the schema says. What is
-gathered is bit for bit what the second reading would give: the same rows in the same chunks, in the same order.
+When the first rows are read, nothing is known about the table yet. So all columns are assumed to be continuous. If a
+column turns out to be something else, the moments are given up, and the rows are read again as the schema says. The
+moments are bit by bit those of a second reading: the same rows in the same chunks, in the same order.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Floats = NDArray[np.float64]
 
 
 class PassingMoments:
-    """The moments of the chunks that pass, as long as all of them are numbers.
+    """The moments of chunks of rows, as long as all columns are numbers.
 
     Parameters
     ----------
     table : Table
-        The table whose chunks will pass.
+        The table that the chunks belong to.
     schema : Schema, optional
         The order of the columns; that of the table if not given.
     drop : bool
         Whether rows in which a value is missing are left out.
     draw : callable
-        Takes rows, and returns those that count.
+        Resamples rows: returns each as often as it counts.
 
     Examples
     --------
@@ -55,14 +55,14 @@ class PassingMoments:
 
     def __init__(self, table: Table, schema: Schema | None, drop: bool, draw: Callable[[Floats], Floats]) -> None:
         self.names = table.columns if schema is None else schema.names
-        # Without a schema whole numbers may be codes, and the work would be for nothing.
+        # Without a schema, whole numbers may be codes, and their moments would not be used.
         self._kinds = "f" if schema is None else "fiub"
         self._positions = [table.columns.index(name) for name in self.names]
         self._drop, self._draw = drop, draw
         self._stream: MomentStream | None = MomentStream()
 
     def add(self, frame: pd.DataFrame) -> None:
-        """Take in the next chunk."""
+        """Add the next chunk."""
         if self._stream is None or not len(frame):
             return
         if not all(is_plain(dtype, self._kinds) for dtype in frame.dtypes):
@@ -75,19 +75,19 @@ class PassingMoments:
             rows = rows[~absent] if absent.any() else rows
         rows = self._draw(rows) if len(rows) else rows
         if len(rows):
-            # Missing and infinite numbers are reported when the whole table has been looked at.
+            # Missing and infinite numbers are reported when the whole table has been read.
             with np.errstate(over="ignore", invalid="ignore"):
                 self._stream.add(rows)
 
     def result(self, names: tuple[str, ...]) -> Moments | None:
-        """Return the moments of these columns, or None if they have to be read again."""
+        """Return the moments of these columns, or None if the rows must be read again."""
         return self._stream.result() if self._stream and names == self.names else None
 
 
 def passing_moments(
     table: Table, schema: Schema | None, partial: bool, data: Data, drop: bool, draw: Callable[[Floats], Floats]
 ) -> PassingMoments | None:
-    """Start gathering, unless it is clear beforehand that rows are needed in another form.
+    """Return moments to add chunks to, or None if it is clear that rows are needed in another form.
 
     Examples
     --------

@@ -1,12 +1,14 @@
-"""Rows in little memory: numbers of few digits as small whole numbers, repeated text as codes.
+"""Rows packed into little memory: numbers of few digits as small whole numbers, repeated text as codes.
 
-Nothing is rounded: unpacked rows equal the rows bit by bit, and a column that cannot be packed this way stays as it is.
+Nothing is rounded: unpacked rows are bit by bit equal to the original rows. A column that cannot be packed in this way
+stays unchanged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,16 +22,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 DIGITS = 6
-"""Digits behind the decimal point that are looked for."""
+"""The most digits after the decimal point for which numbers are packed."""
 
 BYTES = 4
-"""Bytes of a packed number at most; beyond, it saves too little."""
+"""The most bytes of a packed number; with more, packing saves too little."""
 
 LARGEST = 2.0**53
-"""Whole numbers up to here are exact as floats."""
+"""Whole numbers up to this one are exact as floats."""
 
 PEEK = 64
-"""Numbers that usually show how many digits there are."""
+"""How many numbers of a column are tried first: they usually show how many digits it has."""
 
 Unpack = Callable[[], Any]
 
@@ -55,7 +57,7 @@ class PackedFrame:
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> PackedFrame:
-        """Pack rows."""
+        """Pack the rows of a frame."""
         packed = {name: _packed(frame[name]) for name in frame.columns}
         text = frozenset(name for name in frame.columns if holds_text(frame[name]))
         size = sum(size for _, size in packed.values())
@@ -63,7 +65,7 @@ class PackedFrame:
         return cls(frame.index, unpack, {name: frame[name].dtype for name in frame.columns}, text, size)
 
     def unpacked(self) -> pd.DataFrame:
-        """Return the rows as they were."""
+        """Return the original rows."""
         import pandas as pd
 
         columns = {
@@ -83,7 +85,7 @@ def holds_text(series: pd.Series[Any]) -> bool:
 
 
 def _packed(series: pd.Series[Any]) -> tuple[Unpack, int]:
-    """Return a function that gives the values back, and the bytes that it holds."""
+    """Return a function that returns the values of a column, and the bytes that it keeps in memory."""
     import pandas as pd
 
     packed = None
@@ -94,18 +96,14 @@ def _packed(series: pd.Series[Any]) -> tuple[Unpack, int]:
     elif series.dtype == np.float64:
         with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to be packed
             packed = _decimal(series.to_numpy())
-    elif isinstance(series.dtype, pd.StringDtype) or _only_text(series):
+    elif isinstance(series.dtype, pd.StringDtype) or (
+        series.dtype == object and pd.api.types.infer_dtype(series, skipna=False) == "string"
+    ):
         packed = _text(series)
     if packed is not None:
         return packed
-    values = series.array.copy()  # a view would hold all columns of the chunk
+    values = series.array.copy()  # a view would keep all columns of the chunk in memory
     return lambda: values, int(series.memory_usage(index=False, deep=True))
-
-
-def _only_text(series: pd.Series[Any]) -> bool:
-    import pandas as pd
-
-    return series.dtype == object and pd.api.types.infer_dtype(series, skipna=False) == "string"
 
 
 def _text(series: pd.Series[Any]) -> tuple[Unpack, int] | None:
@@ -116,7 +114,7 @@ def _text(series: pd.Series[Any]) -> tuple[Unpack, int] | None:
         return None
     small = codes.astype(np.min_scalar_type(-1 - len(levels)))
     held: Any = pd.Index(levels, dtype=series.dtype).array
-    held = held.take(np.arange(len(held)))  # a copy: levels may lie in the memory of the whole column
+    held = held.take(np.arange(len(held)))  # a copy: levels may be a view of the whole column
     return lambda: held.take(small.astype(np.intp), allow_fill=True), small.nbytes + int(held.nbytes)
 
 
@@ -129,29 +127,20 @@ def _whole(values: NDArray[Any]) -> tuple[Unpack, int] | None:
     return lambda: _widened(small).astype(kind) + kind.type(low), small.nbytes
 
 
-@dataclass(frozen=True, eq=False)
-class _Decimals:
-    """Numbers as whole ones above the lowest, in units of a power of ten; `gap` stands for a missing one."""
-
-    small: NDArray[np.uint8]
-    low: float
-    unit: float
-    gap: int | None
-
-    def __call__(self) -> Floats:
-        codes = _widened(self.small)
-        values = codes.astype(np.float64)
-        values += self.low
-        values /= self.unit
-        if self.gap is not None:
-            values[codes == self.gap] = np.nan
-        return values
+def _unpack_decimals(small: NDArray[np.uint8], low: float, unit: float, gap: int | None) -> Floats:
+    codes = _widened(small)
+    values = codes.astype(np.float64)
+    values += low
+    values /= unit
+    if gap is not None:
+        values[codes == gap] = np.nan
+    return values
 
 
 def _decimal(values: Floats) -> tuple[Unpack, int] | None:
-    """Pack floats that are whole numbers divided by a power of ten."""
+    """Pack floats that are whole numbers divided by a power of ten, as differences from the lowest of these."""
     gaps = np.isnan(values)
-    there = np.where(gaps, values[gaps.argmin()], values) if gaps.any() else values  # gaps within the range
+    there = np.where(gaps, values[gaps.argmin()], values) if gaps.any() else values  # without gaps
     for digits in range(DIGITS + 1):
         unit = 10.0**digits
         if not _same(np.rint(there[:PEEK] * unit) / unit, there[:PEEK]):
@@ -161,13 +150,13 @@ def _decimal(values: Floats) -> tuple[Unpack, int] | None:
         low, high = float(scaled.min()), float(scaled.max())
         if max(-low, high) >= LARGEST or _width(high - low + 1) > BYTES:
             return None
-        if _same(scaled / unit + 0.0, there):  # a whole number has no -0, so that such a column is not packed
+        if _same(scaled / unit + 0.0, there):  # no whole number is -0: such a column is not packed
             scaled -= low
             gap = int(high - low) + 1 if there is not values else None
             if gap is not None:
                 scaled[gaps] = gap
             small = _shortened(scaled.astype(np.uint32), _width(high - low + 1))
-            return _Decimals(small, low, unit, gap), small.nbytes
+            return partial(_unpack_decimals, small, low, unit, gap), small.nbytes
     return None
 
 

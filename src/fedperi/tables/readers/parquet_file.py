@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAGIC = b"PAR1"  # the first four bytes of every Parquet file
+_ARROW_ERRORS = (ValueError, OSError, NotImplementedError)
 
 
 def inspect_parquet(path: Path) -> tuple[str, ...]:
@@ -37,7 +38,7 @@ def inspect_parquet(path: Path) -> tuple[str, ...]:
 
 
 def has_rows(path: Path) -> bool:
-    """Say whether a file that may be a Parquet file holds rows; other files are taken to.
+    """Say whether a file holds rows, if it is a Parquet file; True for all other files.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def has_rows(path: Path) -> bool:
 
 
 def _index_columns(note: bytes) -> list[str]:
-    """Take the names of index columns from what pandas notes beside a table; anyone can write anything there."""
+    """Return the names of the index columns from the metadata that pandas stores. They may hold anything."""
     try:
         stored = json.loads(note)
     except (ValueError, RecursionError):
@@ -78,23 +79,18 @@ def read_parquet(path: Path, names: tuple[str, ...], size: int) -> Iterator[pd.D
     with _open(path) as file:
         if not file.metadata.num_rows:
             raise InputError(f"{str(path)!r} has columns but no rows; a site needs at least 2")
-        batches = file.iter_batches(batch_size=size, columns=list(names))
-        while True:
-            try:
-                batch = next(batches, None)
-                frame = None if batch is None else _frame(batch, names)
-            except (ValueError, OSError, NotImplementedError) as error:  # Arrow's errors are among these
-                raise _broken(path, error) from None
-            if frame is None:
-                return
-            yield frame
+        try:
+            for batch in file.iter_batches(batch_size=size, columns=list(names)):
+                yield _frame(batch, names)
+        except _ARROW_ERRORS as error:
+            raise _broken(path, error) from None
 
 
 def _frame(batch: Any, names: tuple[str, ...]) -> pd.DataFrame:
-    """Return a batch as a frame: plain numbers as they lie in memory, all else as pandas stores it.
+    """Return a batch as a frame: plain numbers without a copy, other columns as pandas stores them.
 
-    Arrow itself would copy the numbers into one block, which takes longer than to read them. The row index that pandas
-    may have stored is a column like any other here, and left out.
+    Arrow itself would copy the numbers into one block, which takes longer than reading them. The row index that pandas
+    may have stored is a column like any other here. It is not among `names`.
     """
     import pandas as pd
     import pyarrow.types as types
@@ -111,7 +107,7 @@ def _frame(batch: Any, names: tuple[str, ...]) -> pd.DataFrame:
 
 
 def parquet_cells(path: Path, names: tuple[str, ...], size: int) -> Iterator[dict[str, Any]]:
-    """Yield the cells of at most `size` rows, by column; what rows hold does not change how they are converted.
+    """Yield the cells of at most `size` rows, by column; the content of a row does not change how others are converted.
 
     Examples
     --------
@@ -127,12 +123,12 @@ def parquet_cells(path: Path, names: tuple[str, ...], size: int) -> Iterator[dic
         try:
             for batch in file.iter_batches(batch_size=size, columns=list(names)):
                 yield {name: _column_cells(batch.column(name)) for name in names}
-        except (ValueError, OSError, NotImplementedError) as error:  # a damaged file
+        except _ARROW_ERRORS as error:
             raise _broken(path, error) from None
 
 
 def _check_type(path: Path, name: str, kind: Any) -> None:
-    """Refuse a column that is neither numbers nor text: its type is public, and some values of it cannot be read."""
+    """Refuse a column that is neither numbers nor text: some values of such a type cannot be read. A type is public."""
     import pyarrow.types as types
 
     kind = kind.value_type if types.is_dictionary(kind) else kind
@@ -154,7 +150,7 @@ def _column_cells(column: Any) -> Any:
         return column.to_pandas()
     if not (types.is_string(column.type) or types.is_large_string(column.type)):
         return column.to_pylist()
-    # Text that is not UTF-8 would be an error in whatever row it is.
+    # A text that is not UTF-8 would otherwise raise an error, and refuse the rows beside it.
     wide = arrow.large_binary() if types.is_large_string(column.type) else arrow.binary()
     return [None if cell is None else cell.decode("utf-8", "replace") for cell in column.cast(wide).to_pylist()]
 
@@ -168,9 +164,9 @@ def _open(path: Path) -> Any:
             "brings it)"
         ) from None
     try:
-        # With its buffer, Arrow would hold the whole file while it is read in batches.
+        # With its buffer, Arrow would keep the whole file in memory while it is read in batches.
         return parquet.ParquetFile(path, pre_buffer=False)
-    except (ValueError, OSError) as error:
+    except _ARROW_ERRORS as error:
         raise _broken(path, error) from None
 
 
@@ -186,17 +182,17 @@ def _open_parquet(path: Path, form: TextForm) -> Table:
         str(path),
         _read=lambda size, text: ahead(read_parquet(path, names, size)),
         _cells=lambda size: map(Cells, parquet_cells(path, names, size)),
-        least=_numbers(path, names) * 8,
+        least=_least_bytes(path, names),
     )
 
 
-def _numbers(path: Path, names: tuple[str, ...]) -> int:
-    """Count the cells of columns that are numbers of eight bytes."""
+def _least_bytes(path: Path, names: tuple[str, ...]) -> int:
+    """Return the bytes that the columns with numbers of eight bytes take in memory."""
     with _open(path) as file:
         wide = [
             one for one in file.schema_arrow if one.name in names and str(one.type) in ("int64", "uint64", "double")
         ]
-        return len(wide) * int(file.metadata.num_rows)
+        return 8 * len(wide) * int(file.metadata.num_rows)
 
 
 PARQUET = FileFormat((".parquet", ".pq"), lambda path, start: start.startswith(MAGIC), _open_parquet)

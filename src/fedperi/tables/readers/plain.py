@@ -1,4 +1,4 @@
-"""Columns of plain numbers, many at a time: what pandas stores as an array of NumPy's own numbers or truth values."""
+"""Plain columns: those that pandas stores as an array of NumPy's own numbers or truth values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_plain(dtype: object, kinds: str = "fiub") -> bool:
 
 
 def plain_values(frame: pd.DataFrame, positions: Sequence[int]) -> NDArray[np.float64]:
-    """Return some columns, all of them plain, as floats: as they lie in memory if they do, otherwise a copy.
+    """Return plain columns, given by their positions, as a matrix of floats, without a copy where that is possible.
 
     Examples
     --------
@@ -33,8 +33,6 @@ def plain_values(frame: pd.DataFrame, positions: Sequence[int]) -> NDArray[np.fl
     >>> plain_values(pd.DataFrame({"a": [0.5, 1.5], "b": ["u", "v"], "c": [1, 2]}), [2, 0]).tolist()
     [[1.0, 0.5], [2.0, 1.5]]
     """
-    if not positions:
-        return np.empty((len(frame), 0))
     whole = list(positions) == list(range(frame.shape[1]))
     values: NDArray[np.float64] = (frame if whole else frame.iloc[:, list(positions)]).to_numpy(dtype=np.float64)
     return values

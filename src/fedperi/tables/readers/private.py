@@ -1,12 +1,12 @@
-"""Rows under privacy: every cell is read alone, by what is declared of its column and by nothing else.
+"""Rows under privacy: every cell is read alone, and only the declaration of its column says how.
 
-No row may change how another one is read, and none may be refused: both would tell of it without noise. So a cell that
-is empty or cannot be read counts as its column's *public default*: the middle of the bounds for a number, the first
-declared level for a category. Under ``missing="drop"`` its row is left out instead. Numbers outside the bounds are
-moved to the nearest bound, infinite ones too.
+No row may change how another one is read, and none may be refused: both would reveal something about it without noise.
+So a cell that is empty or cannot be read counts as its column's *public default*: the middle of the bounds for a
+number, the first declared level for a category. With ``missing="drop"``, its row is left out instead. Numbers outside
+the bounds, also infinite ones, are moved to the nearest bound.
 
-Where a file separates its columns by semicolons or tabs, a number may have a decimal comma or a decimal point, each
-cell for itself; elsewhere a comma is no decimal mark. If a mark is declared (`fedperi.Privacy`), only that one counts.
+In a file whose columns are separated by semicolons or tabs, each number may have a decimal comma or a decimal point.
+In other files a comma is not a decimal mark. If a mark is declared (`fedperi.Privacy`), only that one counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ..checks.profile import Missing
 from ..embedding import Data
-from ..levels import Style, level_text, style_of
+from ..levels import level_text, style_of
 from ..schema import Column, Schema
 from ..table import CHUNK, Table
 from .plain import is_plain
@@ -35,11 +35,11 @@ Floats = NDArray[np.float64]
 Decimals = Literal[".", ",", "either"]
 
 _TRUTH = {"true": 1.0, "false": 0.0}
-_STRANGE = (TypeError, ValueError, ArithmeticError)  # what objects raise that are not what they seem
+_UNREADABLE = (TypeError, ValueError, ArithmeticError)  # what objects may raise when they are converted
 
 
 def is_number(column: Column, data: Data) -> bool:
-    """Whether a column is taken as a number rather than as a category.
+    """Whether a column is treated as a number and not as a category.
 
     Examples
     --------
@@ -60,11 +60,11 @@ def limits(column: Column) -> tuple[float, float]:
     if column.bounds is not None:
         return column.bounds
     values = np.array([_cell_number(level, ".") for level in column.levels or ()])
-    return float(values.min()), float(values.max())  # both nan if a level is a word
+    return float(values.min()), float(values.max())  # both nan if a level is not a number
 
 
 def default_of(column: Column, data: Data) -> float:
-    """Return what a cell that cannot be read counts as: the middle of the bounds, or the position of the first level.
+    """Return the value for cells that cannot be read: the middle of the bounds, or the position of the first level.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def private_rows(
     decimal: str | None = None,
     chunk: int = CHUNK,
 ) -> Iterator[Floats]:
-    """Yield the schema's columns in chunks, a number within its bounds or the position of a level in each cell.
+    """Yield the schema's columns in chunks: numbers within their bounds, and the positions of levels.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def private_rows(
     data : {"linear", "nonlinear", "mixed"}
         Under "linear", categories are numbers too.
     missing : {"error", "drop"}
-        Whether a row with a cell that cannot be read is left out; if not, the cell counts as its column's default.
+        "drop" leaves out a row with a cell that cannot be read; "error" gives the cell its column's default.
     decimal : {".", ","}, optional
         The declared decimal mark of cells that are text.
     chunk : int
@@ -110,7 +110,7 @@ def private_rows(
     [[1.5, 0.0]]
     """
     for values in read_cells(table, schema, data, decimal, chunk):
-        rows = settled(values, schema, data, missing)
+        rows = _clip_and_fill(values, schema, data, missing)
         if len(rows):
             yield rows
 
@@ -118,7 +118,7 @@ def private_rows(
 def read_cells(
     table: Table, schema: Schema, data: Data, decimal: str | None = None, chunk: int = CHUNK
 ) -> Iterator[Floats]:
-    """Yield the schema's columns in chunks, as they are: nan where a cell cannot be read, and numbers of any size."""
+    """Yield the schema's columns in chunks, with nan for cells that cannot be read, and with numbers of any size."""
     absent = [name for name in schema.names if name not in table.columns]
     if absent:
         raise InputError(
@@ -136,8 +136,8 @@ def read_cells(
         yield np.column_stack(read)
 
 
-def settled(values: Floats, schema: Schema, data: Data, missing: Missing) -> Floats:
-    """Move numbers into their bounds, and give cells that could not be read their default, or leave their rows out."""
+def _clip_and_fill(values: Floats, schema: Schema, data: Data, missing: Missing) -> Floats:
+    """Move numbers into their bounds; give cells that could not be read their default, or leave out their rows."""
     if missing == "drop":
         values = values[~np.isnan(values).any(axis=1)]
     out = np.where(np.isnan(values), [default_of(column, data) for column in schema.columns], values)
@@ -153,14 +153,14 @@ def _numbers(cells: Sequence[Any] | pd.Series[Any], marks: Decimals) -> Floats:
 
     if isinstance(cells, pd.Series):
         kinds = pd.api.types
-        if is_plain(cells.dtype) or (kinds.is_numeric_dtype(cells.dtype) and not kinds.is_complex_dtype(cells.dtype)):
-            with np.errstate(over="ignore"):  # beyond a double's range is beyond all bounds
+        if kinds.is_numeric_dtype(cells.dtype) and not kinds.is_complex_dtype(cells.dtype):
+            with np.errstate(over="ignore"):  # a number beyond a double's range is beyond all bounds
                 values: Floats = cells.to_numpy(dtype=np.float64, na_value=np.nan)
             return values
         cells = cells.tolist()
     if set(map(type, cells)) == {str}:
         texts = cells if marks == "." else map(_SPELL[marks], cells)
-        try:  # float reads each text alone, so that this gives the same as one by one, and is faster
+        try:  # fast: `float` reads each text alone, as `_cell_number` does
             return np.fromiter(map(float, texts), np.float64, len(cells))
         except ValueError:
             pass
@@ -168,7 +168,7 @@ def _numbers(cells: Sequence[Any] | pd.Series[Any], marks: Decimals) -> Floats:
 
 
 def _real(cell: Any) -> Any:
-    """One complex number makes pandas store all numbers of a column as complex ones: they are what they were."""
+    """Return a real number for a complex one: a single complex number makes pandas store all of a column as complex."""
     return cell.real if isinstance(cell, complex | np.complexfloating) and cell.imag == 0 else cell
 
 
@@ -178,22 +178,26 @@ def _cell_number(cell: Any, marks: Decimals) -> float:
         if isinstance(cell, str):
             return float(spelled) if (spelled := _SPELL[marks](cell)) else math.nan
         return float(cell) if isinstance(cell, Real | Decimal | np.bool_) else math.nan
-    except OverflowError:  # a whole number beyond all bounds
+    except OverflowError:  # a whole number beyond a double's range
         return math.copysign(math.inf, 1 if cell > 0 else -1)
-    except _STRANGE:
+    except _UNREADABLE:
         return _TRUTH.get(cell.strip().lower(), math.nan) if isinstance(cell, str) else math.nan
 
 
 def _codes(cells: Sequence[Any] | pd.Series[Any], levels: Sequence[str], marks: Decimals) -> Floats:
-    """Return the position of every cell among the levels, each found alone; nan if it is not among them."""
+    """Return the position of every cell among the levels, each cell read alone; nan if it is not among them."""
     import pandas as pd
 
     style = style_of(levels)
     places = {level: float(place) for place, level in enumerate(levels)}
 
     def place(cell: Any) -> float:
-        level = _cell_level(cell, style, marks)
-        return math.nan if level is None else places.get(level, math.nan)
+        try:
+            if style == "number" and isinstance(cell, str):
+                cell = _SPELL[marks](cell)
+            return places.get(level_text(_real(cell), style), math.nan)
+        except _UNREADABLE:
+            return math.nan
 
     if isinstance(cells, pd.Series) and isinstance(cells.dtype, pd.CategoricalDtype):
         known = np.array([*map(place, cells.cat.categories.tolist()), math.nan])
@@ -202,25 +206,13 @@ def _codes(cells: Sequence[Any] | pd.Series[Any], levels: Sequence[str], marks: 
         distinct, at = np.unique(cells.to_numpy(), return_inverse=True)
         return np.array([*map(place, distinct.tolist())])[at]
     texts = {text: place(text) for text in {cell for cell in cells if type(cell) is str}}
-    # Other objects may be equal and not the same level, as 1 and True are: nothing is remembered of them.
+    # Other objects may be equal and still be different levels, such as 1 and True: they cannot be looked up in a dict.
     return np.array([texts[cell] if type(cell) is str else place(cell) for cell in cells], dtype=np.float64)
-
-
-def _cell_level(cell: Any, style: Style, marks: Decimals) -> str | None:
-    try:
-        if style == "number" and isinstance(cell, str):
-            cell = _SPELL[marks](cell)
-        return level_text(_real(cell), style)
-    except _STRANGE:
-        return None
-
-
-def _comma(text: str) -> str:
-    return "" if "." in text else text.replace(",", ".")
 
 
 _SPELL: Mapping[Decimals, Callable[[str], str]] = {
     ".": lambda text: text,
-    ",": _comma,
+    ",": lambda text: "" if "." in text else text.replace(",", "."),
     "either": lambda text: text.replace(",", "."),
 }
+"""The text of a cell with a decimal point in place of a comma; empty if its decimal mark is not the declared one."""

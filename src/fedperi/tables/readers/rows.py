@@ -1,4 +1,4 @@
-"""A table as a matrix of numbers, for methods that need more of the rows than their moments."""
+"""A table as a matrix of numbers, for methods that need the rows and not only their moments."""
 
 from __future__ import annotations
 
@@ -37,19 +37,18 @@ def numeric_rows(
     profiles = [reading.profile for _, reading in read]
     agreed, findings = unify(profiles, given)
     raise_errors([*findings, *(fault for profile in profiles for fault in faults(profile, agreed, missing))])
-    words = [column.name for column in agreed.columns if column.kind == "categorical"]
-    if words:
-        columns = "columns" if len(words) > 1 else "column"
+    categories = [column.name for column in agreed.columns if column.kind == "categorical"]
+    if categories:
+        columns = "columns" if len(categories) > 1 else "column"
         raise InputError(
-            f"{columns} {quoted(words)}: {method} needs continuous numbers, and these are categories; drop them, "
+            f"{columns} {quoted(categories)}: {method} needs continuous numbers, and these are categories; drop them, "
             "declare them continuous in a schema if they are numbers, or use IPERI, which takes categories"
         )
-    out = {}
+    rows = {}
     for table, _ in read:
-        frames = read_rows(table, agreed, CHUNK, missing)
-        parts = [
+        chunks = [
             np.column_stack([numbers(frame[column.name], column, table.name) for column in agreed.columns])
-            for frame in frames
+            for frame in read_rows(table, agreed, CHUNK, missing)
         ]
-        out[table.name] = np.concatenate(parts)
-    return out, agreed.names
+        rows[table.name] = np.concatenate(chunks)
+    return rows, agreed.names

@@ -1,7 +1,7 @@
 """Sheets of Excel workbooks (.xlsx); needs openpyxl, which is optional.
 
-The first row that is not blank holds the names of the columns, and each row below it is a row of the table. Rows that
-are blank throughout are passed over. A cell holds a number, a text or a truth value of its own, as Excel stored it.
+The first row that is not blank holds the names of the columns, and each row below it is a row of the table. Blank rows
+are skipped. Each cell has its own type: number, text or truth value, as Excel stored it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 from ....errors import InputError
 from ...checks.findings import quoted
 from ...table import Table
-from .file_format import FileFormat, TextForm, no_noise
+from .file_format import FileFormat, no_noise
 from .naming import stem
 from .untyped import is_gap, untyped_frame
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 _ERRORS = frozenset({"#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})
+_DAMAGED = (KeyError, EOFError, BadZipFile, SyntaxError)  # errors of XML are SyntaxErrors
 
 
 def is_workbook(path: Path) -> bool:
@@ -64,7 +65,7 @@ def sheet_names(path: Path) -> tuple[str, ...]:
 
 
 def inspect_sheet(path: Path, sheet: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a sheet, or of the only one that is not empty, and the names of its columns.
+    """Return the name of a sheet and the names of its columns; without a name, take the only sheet that is not empty.
 
     Examples
     --------
@@ -117,35 +118,33 @@ def read_sheet(
     """
     with _workbook(path) as book:
         numbered = enumerate(_rows(_sheet(path, book, sheet)), start=1)
-        rows = ((number, row) for number, row in numbered if _filled(row))
+        rows = ((f"{_where(path, sheet)}, row {number}", row) for number, row in numbered if _filled(row))
         _, header = next(rows)
-        extent, seen = _extent(header), False
+        extent, empty = _extent(header), True
         while part := list(islice(rows, size)):
-            seen = True
-            cells = [_cells(path, sheet, names, extent, number, row) for number, row in part]
+            empty = False
+            cells = [_cells(where, names, extent, row) for where, row in part]
             yield untyped_frame(names, list(zip(*cells, strict=True)), text)
-    if not seen:
+    if empty:
         raise InputError(f"{_where(path, sheet)} has a header but no rows; a site needs at least 2")
 
 
-def _cells(path: Path, sheet: str, names: tuple[str, ...], extent: slice, number: int, row: Row) -> Row:
+def _cells(where: str, names: tuple[str, ...], extent: slice, row: Row) -> Row:
+    """Return the cells of a row below the names of the columns; refuse cells elsewhere and errors of formulas."""
     if _filled(row[: extent.start]) or _filled(row[extent.stop :]):
         raise InputError(
-            f"{_where(path, sheet)}, row {number}: a cell lies outside the {len(names)} columns that the header names; "
+            f"{where}: a cell lies outside the {len(names)} columns that the header names; "
             "name every column, and keep notes out of the sheet"
         )
     cells: Row = row[extent] + (None,) * (extent.stop - max(len(row), extent.start))
     for name, cell in zip(names, cells, strict=True):
         if isinstance(cell, str) and cell in _ERRORS:
-            raise InputError(
-                f"{_where(path, sheet)}, row {number}, column {name!r}: a formula gives an error; correct it, or leave "
-                "the cell empty"
-            )
+            raise InputError(f"{where}, column {name!r}: a formula gives an error; correct it, or leave the cell empty")
     return cells
 
 
 def _rows(sheet: Any) -> Iterator[Row]:
-    sheet.reset_dimensions()  # some programs write a wrong size, and rows beyond it would be lost
+    sheet.reset_dimensions()  # some programs write a wrong size, and rows beyond it would not be read
     return iter(sheet.iter_rows(values_only=True))
 
 
@@ -178,15 +177,13 @@ def _workbook(path: Path) -> Iterator[Any]:
             f"{str(path)!r} is an Excel workbook and openpyxl is not installed; pip install openpyxl (the extra "
             "'files' brings it), or save the sheet as CSV"
         ) from None
-    from xml.etree.ElementTree import ParseError
-
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile, ParseError, SyntaxError) as error:
+    except (OSError, ValueError, *_DAMAGED) as error:
         raise _broken(path, error) from None
     try:
         yield book
-    except (KeyError, EOFError, BadZipFile, ParseError) as error:
+    except _DAMAGED as error:
         raise _broken(path, error) from None
     finally:
         book.close()
@@ -199,7 +196,7 @@ def _broken(path: Path, error: Exception) -> InputError:
 
 
 def open_sheet(path: Path, sheet: str | None, name: str) -> Table:
-    """Open a sheet of a workbook as the table of a site, or the only sheet that is not empty.
+    """Open a sheet of a workbook as the table of a site; without a name, the only sheet that is not empty.
 
     Examples
     --------
@@ -210,16 +207,15 @@ def open_sheet(path: Path, sheet: str | None, name: str) -> Table:
     ('a', 'b')
     """
     found, names = inspect_sheet(path, sheet)
-
-    def read(size: int, text: frozenset[str]) -> Iterator[pd.DataFrame]:
-        return read_sheet(path, found, names, size, text)
-
-    origin = str(path) if sheet is None else f"{path}?sheet={sheet}"
-    return Table(name, names, origin, _read=read, _cells=lambda size: no_noise(path, "an Excel workbook"))
-
-
-def _open_only(path: Path, form: TextForm) -> Table:
-    return open_sheet(path, None, stem(path))
+    return Table(
+        name,
+        names,
+        str(path) if sheet is None else f"{path}?sheet={sheet}",
+        _read=lambda size, text: read_sheet(path, found, names, size, text),
+        _cells=lambda size: no_noise(path, "an Excel workbook"),
+    )
 
 
-EXCEL = FileFormat((".xlsx", ".xls"), lambda path, start: is_workbook(path), _open_only)
+EXCEL = FileFormat(
+    (".xlsx", ".xls"), lambda path, start: is_workbook(path), lambda path, form: open_sheet(path, None, stem(path))
+)

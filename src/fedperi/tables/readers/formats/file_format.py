@@ -1,4 +1,4 @@
-"""What a format of files is: how a file is recognised, and how the table in it is opened."""
+"""Formats of files: how a file is recognised, and how the table in it is opened."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ....errors import InputError
 from ...table import Table
 
 MARK = 64
-"""Bytes at the beginning of a file by which a format may recognise it."""
+"""The number of bytes at the beginning of a file from which a format may recognise it."""
 
 
 @dataclass(frozen=True)
 class TextForm:
-    """What a user said of how a text file is written; None is detected."""
+    """How a text file is written, as far as the user says; None means that it is detected."""
 
     encoding: str | None = None
     decimal: str | None = None
@@ -29,9 +29,9 @@ class FileFormat:
     Parameters
     ----------
     endings : tuple of str
-        How its files are named, in a folder that may hold other files too.
+        The endings of its files, for a folder that may hold other files too.
     recognises : callable
-        Says of a file, given with its first `MARK` bytes, whether it has this format. What a file is, its content says.
+        Whether a file, given by its path and its first `MARK` bytes, has this format. The name does not decide it.
     open : callable
         Opens the table in a file, without reading rows; see `fedperi.tables.table.Table`.
     """
@@ -42,7 +42,7 @@ class FileFormat:
 
 
 def no_noise(path: Path, what: str) -> NoReturn:
-    """Refuse to read cell by cell: under privacy no cell may decide whether the others can be read.
+    """Refuse a file that cannot be read cell by cell: under privacy no cell may decide whether others can be read.
 
     Examples
     --------

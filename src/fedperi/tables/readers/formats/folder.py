@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def open_folder(folder: Path, form: TextForm = TextForm()) -> Table:  # noqa: B008 (immutable)
     r"""Open all files of a folder, and of the folders in it, as one table.
 
-    Names that begin with a point or an underscore are left out.
+    Files and folders whose names begin with a point or an underscore are left out.
 
     Raises
     ------

@@ -1,14 +1,14 @@
 """Files of Stata, SPSS and SAS, with the labels of their values; needs pyreadstat, which is optional.
 
 A column whose values all have labels is a category, and its labels are the levels. A column in which only some values
-have one (0 "no pain" and 10 "worst pain" of a scale), or that SPSS calls a scale, stays a column of numbers. What the
-file declares missing is missing: ``.`` and ``.a`` to ``.z``, user-missing values, empty text.
+have labels (0 "no pain" and 10 "worst pain" of a scale), or that SPSS calls a scale, stays a column of numbers. Values
+that the file declares missing are missing: ``.`` and ``.a`` to ``.z``, user-missing values, empty text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,38 +77,32 @@ class LabelledFile:
             "SAS transport": pyreadstat.read_xport,
         }
         catalogue = path.with_suffix(".sas7bcat")
-        labels = {"catalog_file": str(catalogue)} if program == "SAS" and catalogue.is_file() else {}
-        self._reader: Callable[..., Any] = partial(readers[program], str(path), **labels)
+        beside = {"catalog_file": str(catalogue)} if program == "SAS" and catalogue.is_file() else {}
+        self._reader: Callable[..., Any] = partial(readers[program], str(path), **beside)
         described = self._call(metadataonly=True)[1]
         self.names = tuple(str(name).strip() for name in described.column_names)
-        self._stored = list(described.column_names)
         measures = described.variable_measure
         self._labels: dict[str, dict[Any, str]] = {
             name: labels
             for name, labels in described.variable_value_labels.items()
-            if name in self._stored and measures.get(name) != "scale"
+            if name in described.column_names and measures.get(name) != "scale"
         }
-        self._complete: dict[str, dict[Any, str]] | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the labels made of columns, where it may surprise."""
-        left = [name for name in self._labels if name not in self._levels()]
+        """The columns whose labels were not used."""
+        left = [name for name in self._labels if name not in self._levels]
         return tuple(f"column {name!r} has labels for some of its values only, and stays numbers" for name in left)
 
     def read(self, size: int) -> Iterator[pd.DataFrame]:
         """Yield the rows in frames of at most `size`."""
-        levels, start = self._levels(), 0
-        while True:
-            frame = self._call(row_offset=start, row_limit=size)[0]
-            if not len(frame):
-                break
+        start, last = 0, False
+        while not last and len(frame := self._call(row_offset=start, row_limit=size)[0]):
             for name in frame.columns:
-                frame[name] = self._column(frame[name], levels.get(name))
+                frame[name] = self._column(frame[name], self._levels.get(name))
             yield frame.set_axis(list(self.names), axis=1)
             start += len(frame)
-            if len(frame) < size:
-                break
+            last = len(frame) < size
         if not start:
             raise InputError(f"{str(self.path)!r} has columns but no rows; a site needs at least 2")
 
@@ -122,16 +116,15 @@ class LabelledFile:
         # SPSS and SAS store all numbers as floats; Stata has integers of its own.
         return series if self.program == "Stata" else whole_as_integers(series)
 
+    @cached_property
     def _levels(self) -> dict[str, dict[Any, str]]:
-        """Return the labels of the columns whose values all have one. The labelled columns are read for it, once."""
-        if self._complete is None:
-            frame = self._call(usecols=list(self._labels))[0] if self._labels else {}
-            self._complete = {
-                name: labels
-                for name, labels in self._labels.items()
-                if set(frame[name].dropna().unique().tolist()) <= set(labels)
-            }
-        return self._complete
+        """The labels of the columns whose values all have one. To know this, the labelled columns are read once."""
+        frame = self._call(usecols=list(self._labels))[0] if self._labels else {}
+        return {
+            name: labels
+            for name, labels in self._labels.items()
+            if set(frame[name].dropna().unique().tolist()) <= set(labels)
+        }
 
     def _call(self, **how: Any) -> Any:
         from pyreadstat import PyreadstatError

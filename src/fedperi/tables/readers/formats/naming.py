@@ -1,4 +1,4 @@
-"""What a site is called if its user gave a source only: a file, a sheet of a workbook, a table of a database."""
+"""The names of sites that were given without a name: after a file, a sheet of a workbook, or a table of a database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EACH = "*"
 """``book.xlsx?sheet=*``: each sheet is a site."""
 
 Item = TypeVar("Item")
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.]+:/", re.IGNORECASE)  # a path has one of the two slashes
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.]+:/", re.IGNORECASE)  # a Path keeps only one of the two slashes
 
 
 def stem(path: Path) -> str:
@@ -32,7 +32,7 @@ def stem(path: Path) -> str:
 
 
 def is_path(path: Path) -> bool:
-    """Say whether a source is a plain path in a folder, not a part of a file and not a database.
+    """Whether a source is the path of a whole file, not a sheet of a workbook and not a database.
 
     Examples
     --------

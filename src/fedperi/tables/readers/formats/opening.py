@@ -1,4 +1,4 @@
-"""The formats of files, and a source that is given as text: a file, a folder, a sheet of a workbook, a database."""
+"""Opening a source that is given as text: a file of any format, a folder, a sheet of a workbook, a database."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FORMATS: tuple[FileFormat, ...] = (PARQUET, LABELLED, EXCEL, CSV)
 """All formats. The first that recognises a file opens it; CSV takes what no other does."""
 
 ENDINGS = tuple(ending for one in FORMATS for ending in one.endings)
-"""How the names of tables end, in a folder that may hold other files too."""
+"""The endings of files that are taken as tables, in a folder that may hold other files too."""
 
 
 def open_path(text: str, form: TextForm = TextForm()) -> Table:  # noqa: B008 (immutable)
-    """Open what a text stands for; nothing but names of columns is read.
+    """Open the table that a text names; only the names of its columns are read.
 
     Examples
     --------

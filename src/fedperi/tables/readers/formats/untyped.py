@@ -1,4 +1,4 @@
-"""Frames from cells of formats that keep no type per column, only a value in each cell."""
+"""Frames for formats in which each cell has its own type, and columns have none."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "NaN", "nan")
 GAPS = frozenset({"", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null", *_NUMBERS})
-"""Text that means a missing value, as in CSV files: what pandas takes for one there."""
+"""Texts that mean a missing value: the same as pandas uses for CSV files."""
 
-_EXACT = 2.0**53  # whole numbers up to here have a float of their own
+_EXACT = 2.0**53  # whole numbers up to this one are exact as floats
 
 
 def is_gap(cell: Any) -> bool:
@@ -33,7 +33,7 @@ def is_gap(cell: Any) -> bool:
 def untyped_frame(
     names: Sequence[str], columns: Sequence[Sequence[Any]], text: frozenset[str] = frozenset()
 ) -> pd.DataFrame:
-    """Make a frame of columns of cells; in the columns of `text` every value becomes text.
+    """Make a frame of columns of cells; every value in the columns of `text` becomes text.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def untyped_frame(
 
 
 def whole_as_integers(series: pd.Series[Any]) -> pd.Series[Any]:
-    """Store whole numbers as integers, where a format has no integers: a CSV file would have said 1, not 1.0.
+    """Store whole numbers as integers, for formats that have no integers: a CSV file would hold 1, not 1.0.
 
     Examples
     --------
@@ -65,11 +65,10 @@ def whole_as_integers(series: pd.Series[Any]) -> pd.Series[Any]:
 def _series(cells: Sequence[Any], text: bool) -> pd.Series[Any]:
     import pandas as pd
 
-    found = [None if is_gap(cell) else cell for cell in cells]
-    kinds = {type(cell) for cell in found if cell is not None}
-    if kinds and not text and kinds <= {int, float}:
-        return whole_as_integers(pd.Series(np.array([np.nan if cell is None else cell for cell in found], np.float64)))
-    if text or len(kinds) > 1:
-        found = [level_text(cell) if text and cell is not None else cell for cell in found]
-        return pd.Series(found, dtype=object)
-    return pd.Series(found)
+    values = [None if is_gap(cell) else cell for cell in cells]
+    kinds = {type(cell) for cell in values if cell is not None}
+    if text:
+        return pd.Series([None if cell is None else level_text(cell) for cell in values], dtype=object)
+    if kinds and kinds <= {int, float}:
+        return whole_as_integers(pd.Series(values, dtype=np.float64))
+    return pd.Series(values, dtype=object if len(kinds) > 1 else None)
