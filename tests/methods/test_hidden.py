@@ -11,7 +11,7 @@ from fedperi.methods.mperi.hidden.latent import completed, first_guess, improved
 from fedperi.methods.mperi.hidden.reach import untold_changes, usual_site
 from fedperi.methods.mperi.hidden.three import common_cause_of_three
 from fedperi.methods.mperi.hidden.together import changing_together
-from fedperi.methods.mperi.hidden.unexplained import failed_independences, unexplained
+from fedperi.methods.mperi.hidden.unexplained import failed_independences, repaired, unexplained
 from fedperi.methods.mperi.hidden.versions import Versions
 from fedperi.methods.parts import Groups
 from fedperi.scores import _kernel as kernel
@@ -157,6 +157,27 @@ def test_arrows_between_three_are_no_hidden_cause() -> None:
     for seed in range(5):
         sim = fp.simulate(EVERY_EDGE, clients=4, samples=1000, weights=(0.3, 1.0), shared_mechanisms=True, seed=seed)
         assert list(common_cause_of_three(summaries(sim.sites), EVERY_EDGE)) == [], seed
+
+
+def test_next_to_an_edge_that_is_missing_no_hidden_cause_is_seen() -> None:
+    """No DAG without that edge fits. Of 1,000 rows per site every edge here leaves a correlation if it is missing."""
+    sim = fp.simulate(
+        9,
+        clients=5,
+        samples=1000,
+        edges=17.11,
+        weights=(0.3, 1.0),
+        intervention="shift",
+        shared_mechanisms=True,
+        targets_per_client=2,
+        seed=37203,
+    )
+    parts = summaries(sim.sites)
+    lacks = fp.PDAG.from_edges(sim.dag.directed - {("X3", "X0")}, names=sim.dag.names)
+    assert [sign.variables for sign in common_cause_of_three(parts, lacks)] == [("X0", "X2", "X8")]
+    assert ("X3", "X0") in repaired(parts, lacks).directed
+    assert list(common_cause_of_three(parts, repaired(parts, lacks))) == []
+    assert repaired(parts, sim.dag) == sim.dag
 
 
 def test_steps_of_em_never_score_lower() -> None:
