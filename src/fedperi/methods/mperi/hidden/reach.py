@@ -29,8 +29,8 @@ site, or a direct effect. At 0.05 nine of the 550 runs have a false alarm; at 0.
 the 197 name two effects."""
 
 CLEAR = 5.0
-"""Standard errors of a change, or of an influence, from which it counts. With 3 or 7 there is no false alarm either, and
-about as many are right."""
+"""Standard errors of a change, or of an influence, from which it counts. With 3 or 7 there is no false alarm either,
+and about as many are right."""
 
 
 def untold_changes(parts: Sequence[Summary], dag: PDAG) -> Iterator[Sign]:
