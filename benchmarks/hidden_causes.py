@@ -7,7 +7,7 @@ A warning is right if it names two effects of the hidden one as the variables wi
 wrong if the true edge points the other way, and against the truth if the effect shown causes the cause shown, directly
 or through others.
 
-    python benchmarks/hidden_causes.py [clinic|random|sparse][-hidden] [cases] [first]
+    python benchmarks/hidden_causes.py [clinic|random|sparse][-hidden] [cases] [first] [rows per site of a clinic]
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from fedperi.graph.order import descendants
 CLINICS = ("stroke", "diabetes", "sepsis", "random")
 SIGNS = {
     "together": "change together",
-    "untold": "stays as elsewhere",
-    "reach": "does not reach",
+    "by sites": "stays as elsewhere",
+    "by variables": "does not reach",
     "three": "explain them",
     "unexplained": "does not explain",
 }
 
 
-def case(kind: str, seed: int) -> tuple[list[object], fp.PDAG, str | None]:
-    """Draw tables, their true DAG, and the name of the hidden variable."""
+def case(kind: str, seed: int, rows: int = 1000) -> tuple[list[object], fp.PDAG, str | None]:
+    """Draw tables, their true DAG, and the name of the hidden variable; the rows are those of a clinic."""
     if kind.startswith("clinic"):
         hidden = "bmi" if kind.endswith("hidden") else None
-        ward = fp.clinic(seed=seed, graph="stroke" if hidden else CLINICS[seed % 4])
+        ward = fp.clinic(rows=rows, seed=seed, graph="stroke" if hidden else CLINICS[seed % 4])
         return [table.drop(columns=hidden) if hidden else table for table in ward.sites], ward.dag, hidden
     sim = sparse(seed) if kind.startswith("sparse") else dense(seed)
     common = [name for name in sim.dag.names if len(sim.dag.children(name)) >= 2]
@@ -82,10 +82,11 @@ def main() -> None:
     kind = sys.argv[1] if len(sys.argv) > 1 else "clinic-hidden"
     cases = int(sys.argv[2]) if len(sys.argv) > 2 else 40
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 9000
+    rows = int(sys.argv[4]) if len(sys.argv) > 4 else 1000
     alarms = right = named = wrong = against = runs = 0
     signs: Counter[str] = Counter()
     for seed in range(first, first + cases):
-        tables, dag, hidden = case(kind, seed)
+        tables, dag, hidden = case(kind, seed, rows)
         if kind.endswith("hidden") and hidden is None:
             continue
         result = fp.MPERI(progress=False).fit(tables)

@@ -8,10 +8,10 @@ import pytest
 
 import fedperi as fp
 from fedperi.methods.mperi.hidden.latent import completed, first_guess, improved, refined
-from fedperi.methods.mperi.hidden.reach import PARTNERS, compared, untold_changes
+from fedperi.methods.mperi.hidden.reach import untold_changes, usual_site
 from fedperi.methods.mperi.hidden.three import common_cause_of_three
 from fedperi.methods.mperi.hidden.together import changing_together
-from fedperi.methods.mperi.hidden.unexplained import failed_independences, unexplained
+from fedperi.methods.mperi.hidden.unexplained import failed_independences, repaired, unexplained
 from fedperi.methods.mperi.hidden.versions import Versions
 from fedperi.methods.parts import Groups
 from fedperi.scores import _kernel as kernel
@@ -95,11 +95,26 @@ def test_many_sites_are_compared_with_some_others_each() -> None:
     assert list(untold_changes(said(confounded(shifts, effect=0.5)), edge)) == []
 
 
-def test_every_site_has_equally_many_partners() -> None:
-    for count in (PARTNERS + 1, PARTNERS + 2, 120):
-        one, other = compared(np.random.default_rng(count).normal(size=(count, 2)))
-        assert len({frozenset(pair) for pair in zip(one.tolist(), other.tolist(), strict=True)}) == len(one)
-        assert (np.bincount(np.concatenate((one, other))) == PARTNERS).all()
+def test_sites_are_compared_with_a_site_that_is_like_most() -> None:
+    """Whatever the order of the sites; a site that is usual in one variable only is not taken."""
+    level = np.array([[5.0, 0.02], [0.0, -7.0], [0.01, 0.0], [-5.0, 0.01], [-0.01, 7.0]])
+    error, rows = np.full((5, 2), 1e-4), np.array([10.0, 20.0, 30.0, 20.0, 10.0])
+    for order in ([0, 1, 2, 3, 4], [4, 2, 0, 1, 3]):
+        assert order[usual_site(level[order], error[order], rows[order])] == 2
+
+
+@pytest.mark.parametrize("sites", [6, 30])
+def test_two_policies_that_cancel_are_one_coincidence_at_any_number_of_sites(sites: int) -> None:
+    """Every second site shifts a, and b by as much the other way: in a large graph chance may bring one such pair."""
+    rng = np.random.default_rng(0)
+    dag = fp.PDAG.from_edges([("y", "b"), ("a", "b"), *((f"v{i}", f"w{i}") for i in range(12))])
+    tables = []
+    for k in range(sites):
+        table = pd.DataFrame(rng.normal(size=(1000, len(dag.names))), columns=list(dag.names))
+        table["a"] += k % 2
+        table["b"] += 0.8 * table["a"] - 0.8 * (k % 2) + table["y"]
+        tables.append(table)
+    assert list(untold_changes(said(tables), dag)) == []
 
 
 def three_effects(curve: float, hidden: float, seed: int = 0) -> list[pd.DataFrame]:
@@ -142,6 +157,27 @@ def test_arrows_between_three_are_no_hidden_cause() -> None:
     for seed in range(5):
         sim = fp.simulate(EVERY_EDGE, clients=4, samples=1000, weights=(0.3, 1.0), shared_mechanisms=True, seed=seed)
         assert list(common_cause_of_three(summaries(sim.sites), EVERY_EDGE)) == [], seed
+
+
+def test_next_to_an_edge_that_is_missing_no_hidden_cause_is_seen() -> None:
+    """No DAG without that edge fits. Of 1,000 rows per site every edge here leaves a correlation if it is missing."""
+    sim = fp.simulate(
+        9,
+        clients=5,
+        samples=1000,
+        edges=17.11,
+        weights=(0.3, 1.0),
+        intervention="shift",
+        shared_mechanisms=True,
+        targets_per_client=2,
+        seed=37203,
+    )
+    parts = summaries(sim.sites)
+    lacks = fp.PDAG.from_edges(sim.dag.directed - {("X3", "X0")}, names=sim.dag.names)
+    assert [sign.variables for sign in common_cause_of_three(parts, lacks)] == [("X0", "X2", "X8")]
+    assert ("X3", "X0") in repaired(parts, lacks).directed
+    assert list(common_cause_of_three(parts, repaired(parts, lacks))) == []
+    assert repaired(parts, sim.dag) == sim.dag
 
 
 def test_steps_of_em_never_score_lower() -> None:

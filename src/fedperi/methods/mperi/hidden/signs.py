@@ -16,7 +16,7 @@ from .reach import untold_changes
 from .sign import Sign
 from .three import common_cause_of_three
 from .together import changing_together
-from .unexplained import unexplained
+from .unexplained import repaired, unexplained
 
 MOST_NAMED = 5
 
@@ -58,6 +58,6 @@ def find_signs(said: Sequence[Summary], dag: PDAG, groups: Sequence[Groups]) -> 
     kinds = (
         changing_together(parts, groups),
         untold_changes(parts, ordered),
-        common_cause_of_three(said, ordered),
+        common_cause_of_three(said, repaired(said, ordered)),
     )
     return [sign for kind in kinds for sign in sorted(kind, key=lambda sign: -sign.evidence)[:MOST_NAMED]]
