@@ -101,7 +101,7 @@ def reasons_by_meek(steps: Sequence[MeekStep]) -> Reasons:
 
 
 def reasons_by_difference(directions: Sequence[Direction], names: Sequence[str], sites: Sequence[str]) -> Reasons:
-    """Say which sites' own graphs direct an edge that the common CPDAG does not."""
+    """Name, for each edge that phase 2 directs, the sites whose own graphs give the direction."""
     out: Reasons = {}
     for d in directions:
         who = tuple(site for site, gain in zip(sites, d.sites, strict=True) if gain > RESOLUTION)

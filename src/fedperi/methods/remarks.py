@@ -42,7 +42,7 @@ def many_yes_no(moments: Moments, knowledge: Knowledge | None) -> list[str]:
 
 
 def against_time(graph: PDAG, knowledge: Knowledge | None) -> list[str]:
-    """Warn of arrows into a variable that, by its name, comes before all others, unless knowledge speaks of it.
+    """Warn of arrows into a variable that, by its name, comes before all others, unless knowledge mentions it.
 
     Examples
     --------
@@ -54,12 +54,12 @@ def against_time(graph: PDAG, knowledge: Knowledge | None) -> list[str]:
     []
     """
     known = knowledge or Knowledge()
-    spoken = {name for tier in known.tiers for name in tier}
+    in_tiers = {name for tier in known.tiers for name in tier}
     wrong = sorted(
         (cause, effect)
         for cause, effect in graph.directed
         if comes_first(effect)
-        and effect not in spoken
+        and effect not in in_tiers
         and not comes_first(cause)
         and (cause, effect) not in known.required
     )
@@ -94,7 +94,9 @@ def high_regrets(regrets: Mapping[str, float], masking: str) -> list[str]:
 
 
 def found_by_check(findings: Iterable[Finding]) -> list[str]:
-    """Say where `fedperi check` warns. Its own text may show levels and values, which only owners of tables may see.
+    """Name the sites and columns about which `fedperi check` warns.
+
+    The findings themselves may show levels and values, which only owners of tables may see.
 
     Examples
     --------
