@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scores.mechanisms import CONSTANT, Mechanisms
-from ...scores.mechanisms_numpy import own_columns
+from ...scores.mechanisms_numpy import columns_of, own_columns
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def explained_by_curves(
 def _explained(
     mechanisms: Mechanisms, node: int, parents: Sequence[int], usual: Sequence[int], site: int, tau: float, least: float
 ) -> bool:
-    before = [c for v in parents for c in range(int(mechanisms.first[v]), int(mechanisms.first[v + 1]))]
+    before = columns_of(mechanisms, parents)
     spread, far, counted = bool(mechanisms.spread[node]), 0.0, 0
     for at, column in enumerate(own := own_columns(mechanisms, node)):
         one, other = (_line(mechanisms, [*before, *own[:at]], column, group, tau) for group in (usual, [site]))
