@@ -93,9 +93,7 @@ def reasons_by_meek(steps: Sequence[MeekStep]) -> Reasons:
         why = {
             1: f"otherwise {step.tail} would be a collider of {others} and {step.head}, which it is not",
             2: f"otherwise there would be a cycle through {others}",
-            3: f"otherwise there would be a cycle or a new collider with {others}",
-            4: f"otherwise there would be a cycle or a new collider with {others}",
-        }[step.rule]
+        }.get(step.rule, f"otherwise there would be a cycle or a new collider with {others}")
         out[step.tail, step.head] = Reason("Meek", f"Meek's rule {step.rule}: {why}")
     return out
 

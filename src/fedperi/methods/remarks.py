@@ -83,13 +83,13 @@ def high_regrets(regrets: Mapping[str, float], masking: str) -> list[str]:
     >>> high_regrets({"Lyon": 14.2, "Metz": 3.0}, "adaptive")[0].split(".")[0]
     'The common graph explains Lyon much worse than its own best graph does (regret 14 nats)'
     """
-    high = {site: regret for site, regret in regrets.items() if regret > HIGH_REGRET}
     if masking != "adaptive":
         return []
     return [
         f"The common graph explains {site} much worse than its own best graph does (regret {regret:.0f} nats). Check "
         "for wrong background knowledge, a column with another meaning there, or a site that truly works differently."
-        for site, regret in sorted(high.items(), key=lambda one: -one[1])
+        for site, regret in sorted(regrets.items(), key=lambda one: -one[1])
+        if regret > HIGH_REGRET
     ]
 
 

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..graph import bits
 from . import _kernel as kernel
 from .lattice import Extremes, extremes_of
-from .score import Flips, FlipsByQueries, Query, lattice_by_queries
+from .score import Flips, Query, lattice_by_queries
 
 if TYPE_CHECKING:
     from ..tables.statistics import Counts
@@ -222,10 +222,15 @@ class DiscreteScore:
         return rising
 
 
-class _Flips(FlipsByQueries):
+class _Flips:
     """A node of a discrete score whose parents change one at a time."""
 
-    _score: DiscreteScore
+    def __init__(self, score: DiscreteScore, node: int) -> None:
+        self._score, self._node, self._parents = score, node, 0
+
+    def flip(self, other: int) -> None:
+        """Add a variable to the parents, or remove it if it is one."""
+        self._parents ^= 1 << other
 
     def scores(self) -> Floats:
         """Score the node after each variable has joined or left; minus infinity for the node itself."""

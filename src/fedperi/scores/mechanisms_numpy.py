@@ -63,12 +63,12 @@ def score_families(
     out, groups, tolerances = np.full(shape, -np.inf), np.zeros((shape, len(sites)), dtype=np.int64), np.zeros(shape)
     if without is not None:
         without[:] = -np.inf
-    hopeless, best = np.zeros(shape, dtype=bool), np.full(shape, -np.inf)
+    skipped, best = np.zeros(shape, dtype=bool), np.full(shape, -np.inf)
     for at in range(shape):
         inside = [] if fixed else [at ^ 1 << t for t in range(count) if at >> t & 1]
         best[at] = max((best[one] for one in inside), default=-np.inf)
-        if any(hopeless[one] for one in inside) or (wanted is not None and not wanted[at]):
-            hopeless[at] = not fixed
+        if any(skipped[one] for one in inside) or (wanted is not None and not wanted[at]):
+            skipped[at] = not fixed
             continue
         full = at << fixed | (1 << fixed) - 1
         here = {k: alone[k][full] for k in sites if alone[k]}
@@ -83,7 +83,7 @@ def score_families(
                 out[at], groups[at], tolerances[at] = score, found, tau
                 if without is not None:
                     without[:, at] = fewer - price * (len(sites) - 1)
-        hopeless[at] = out[at] < best[at] - mechanisms.margin
+        skipped[at] = out[at] < best[at] - mechanisms.margin
         best[at] = max(best[at], out[at])
     return out, groups, tolerances
 

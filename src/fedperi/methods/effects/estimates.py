@@ -147,12 +147,11 @@ class Effects:
         for dag in self.dags:
             best = optimal_set(dag.parents, dag.children, x, y)
             for at, option in enumerate(found):
-                serves = (
-                    option.given is None
-                    if best is None
-                    else option.given is not None
-                    and (best == option.given or is_adjustment_set(dag.parents, dag.children, x, y, option.given))
-                )
+                given = option.given
+                if given is None or best is None:
+                    serves = given == best
+                else:
+                    serves = given == best or is_adjustment_set(dag.parents, dag.children, x, y, given)
                 if serves:
                     found[at] = _more(option, dag.weight)
                     break
