@@ -9,7 +9,7 @@ from ..phrases import span
 from .contenders import CONTENDERS
 from .grid import Cell
 from .page import markdown_table
-from .paired import better
+from .paired import OURS, best_ahead
 from .published import Number
 
 TITLES = {"shd": "SHD to the true DAG (lower is better)", "f1": "F1 against the true DAG (higher is better)"}
@@ -62,13 +62,13 @@ def standing(fits: Sequence[Cell], axis: str, label: str) -> str:
     """
     fine = {row["method"] for row in fits if "error" not in row}
     out = []
-    for first in [name for name in ("mperi", "mperi-75") if name in fine] or [n for n in ("iperi",) if n in fine]:
+    for first in [name for name in OURS if name in fine] or [name for name in ("iperi",) if name in fine]:
         for metric, title, sign, most in (("shd", "SHD", 1, "lowest"), ("f1", "F1", -1, "highest")):
             lost = []
             for value in sorted({row[axis] for row in fits}, key=_order):
-                ahead = better([row for row in fits if row[axis] == value], first, metric, sign)
-                if ahead:
-                    rival, pair = ahead[0]
+                ahead = best_ahead([row for row in fits if row[axis] == value], first, metric, sign)
+                if ahead is not None:
+                    rival, pair = ahead
                     what = f"{CONTENDERS[rival].label} {pair.other:.2f} against {pair.first:.2f}"
                     lost.append(f"{label} = {value} ({what})")
             us = f"Mean {title}: {CONTENDERS[first].label} is"

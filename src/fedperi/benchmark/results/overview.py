@@ -12,7 +12,7 @@ from ..page import markdown_table
 from ..paired import OURS
 from ..settings import POLICIES, SETTINGS
 from ..survey.cells import CLINIC_SIZE
-from ..survey.conclusions import difference, overall, run
+from ..survey.conclusions import overall, run
 from ..survey.numbers import calibration, named
 from ..survey.places import ENOUGH, Place, Rival, odds, places
 from .plan import not_run, progress
@@ -26,6 +26,8 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
     """Write the page from fits of the settings; `every` has all cells of the plan, `words` say how they were run."""
     found = {first: places(fits, first) for first in run(fits)}
     settings = len({row["setting"] for row in fits})
+    missing = not_run(fits, "settings")
+    left = f"Planned, and not run: {missing}.\n\n" if missing else ""
     return (
         f"# Results: where M-PERI is first, and where not\n\n{in_short(found)}\n"
         f"These are {len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or "
@@ -33,7 +35,7 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
         "and [the plan](#what-was-run) was written down before "
         "the run. A *place* is a setting with a number of variables. Methods are compared on the same simulations "
         "only. Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
-        f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"
+        f"{_by_size(found)}\n{left}{_also(fits)}\n"
         f"## Against each method\n\n{_ABOUT_METHODS}\n\n{overall(fits)}\n"
         f"## Place by place\n\n{_ABOUT_PLACES}\n\n{_matrix(found)}\n"
         f"## Where it is not first\n\n{_behind(found)}\n{_worse_ratio(found)}"
@@ -64,11 +66,6 @@ def _by_size(found: Found) -> str:
         entries += [f"{sum(one.best_ratio for one in mine)} of {len(mine)}" for mine in some.values()]
         lines.append([group, span([one.runs for mine in some.values() for one in mine]), *entries])
     return markdown_table(["variables", "runs of a place", *heads], lines)
-
-
-def _missing(fits: Sequence[Cell]) -> str:
-    missing = not_run(fits, "settings")
-    return f"Planned, and not run: {missing}.\n\n" if missing else ""
 
 
 def _also(fits: Sequence[Cell]) -> str:
@@ -169,9 +166,9 @@ def _mine(rival: Rival | None) -> str:
 
 
 def _less(rival: Rival) -> str:
-    """Return by how much M-PERI is behind."""
-    error = "" if math.isnan(rival.pair.error) else difference(rival).partition(" ± ")[2]
-    return f"{-rival.lead:.2f}" + (f" ± {error}" if error else "")
+    """Return by how much M-PERI is behind, with the standard error."""
+    error = rival.pair.error
+    return f"{-rival.lead:.2f}" + ("" if math.isnan(error) else f" ± {error:.2f}")
 
 
 _AT = {OURS[0]: ".95", OURS[1]: ".75"}

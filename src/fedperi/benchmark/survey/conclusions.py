@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ..contenders import CONTENDERS
 from ..grid import Cell
 from ..page import markdown_table
 from ..paired import OURS, by_simulation, pair
-from .places import Rival, directions, places, wins
+from .places import directions, places
 
 
 def run(fits: Sequence[Cell]) -> list[str]:
@@ -19,8 +18,15 @@ def run(fits: Sequence[Cell]) -> list[str]:
 
 def conclusions(fits: Sequence[Cell]) -> str:
     """Say in how many places M-PERI is the best federated method."""
-    found = {first: places(fits, first) for first in run(fits)}
-    return "".join(f"- **{CONTENDERS[first].label}**: {wins(some)}.\n" for first, some in found.items())
+    text = ""
+    for first in run(fits):
+        found = places(fits, first)
+        shd, ratio, of = sum(one.best_shd for one in found), sum(one.best_ratio for one in found), len(found)
+        text += (
+            f"- **{CONTENDERS[first].label}**: lowest mean SHD in {shd} of {of} places, best ratio of right to wrong "
+            f"directions in {ratio} of {of}.\n"
+        )
+    return text
 
 
 def comparisons(fits: Sequence[Cell]) -> list[Cell]:
@@ -86,9 +92,3 @@ def overall(fits: Sequence[Cell]) -> str:
             sees = "all rows" if one.kind == "pooled" else "federated"
             rows.append([one.label, sees, f"{len(common):,}", *means, *told])
     return markdown_table(head, rows)
-
-
-def difference(one: Rival) -> str:
-    """Return by how much M-PERI is ahead, with the standard error."""
-    lead = one.lead + 0.0
-    return f"{lead:.2f}" if math.isnan(one.pair.error) else f"{lead:.2f} ± {one.pair.error:.2f}"

@@ -129,21 +129,6 @@ def places(fits: Sequence[Cell], first: str) -> list[Place]:
     return out
 
 
-def wins(some: Sequence[Place]) -> str:
-    """Say in how many places the mean SHD is the lowest, and the ratio of directions the best.
-
-    Examples
-    --------
-    >>> wins([Place("cut", 5, "mperi", 1, ())])
-    'lowest mean SHD in 1 of 1 places, best ratio of right to wrong directions in 1 of 1'
-    """
-    of = len(some)
-    return (
-        f"lowest mean SHD in {sum(one.best_shd for one in some)} of {of} places, best ratio of right to wrong "
-        f"directions in {sum(one.best_ratio for one in some)} of {of}"
-    )
-
-
 def _is_rival(name: str) -> bool:
     return CONTENDERS[name].kind == "federated" and name not in OURS
 
