@@ -99,7 +99,9 @@ def changes(sites: Sequence[str], without: Callable[[int], tuple[PDAG, PDAG]]) -
 
 
 def _change(site: str, graph: PDAG, other: PDAG) -> ChangedGraph:
-    lost, new, turned = [], [], []
+    lost: list[str] = []
+    new: list[str] = []
+    turned: list[str] = []
     differs = graph.adjacency != other.adjacency
     for i, j in np.argwhere(np.triu(differs | differs.T)).tolist():
         before, after = _edge_kind(graph, i, j), _edge_kind(other, i, j)
