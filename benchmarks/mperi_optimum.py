@@ -31,7 +31,7 @@ def lead(p: int, name: str, seed: int, search: int) -> float:
     said = statements(named_entries(world.sites, None, reading), reading)
     straight, curved = [part.straight() for part in said], [part for part in said if part.curved]
     method = MPERI(progress=False, seed=search)
-    _, _, found = method._look(
+    _, _, found = method._search(
         MechanismComparison.of("auto"), straight, curved, unconstrained(said[0].names), lambda step: None
     )
     truth = bits.columns(fp.PDAG.reordered(world.dag, said[0].names).adjacency)

@@ -216,8 +216,8 @@ def lattices_of(p: int, clients: int, seed: int) -> list[Lattice]:
     """Scores of all parent sets, as the run with all sites sees them."""
     sim = fp.simulate(p, clients=clients, samples=1000, seed=seed, intervention="varied")
     parts = parts_of(sim.sites)
-    _, _, found = fp.MPERI()._look(
-        runs.Comparison.of("auto"), parts, [], unconstrained(parts[0].names), lambda step: None
+    _, _, found = fp.MPERI()._search(
+        runs.MechanismComparison.of("auto"), parts, [], unconstrained(parts[0].names), lambda step: None
     )
     free = [runs.candidates(found.sets, found.parents, node) for node in range(p)]
     return [runs.known_lattice(found.sets, node, some) for node, some in enumerate(free)]

@@ -22,7 +22,7 @@ from ..search.screening import candidate_parents
 from ..search.worst import improve_worst, site_regrets
 from .fitting import simulated
 from .grid import Cell, summarize_cells, write_table
-from .page import Page, Request
+from .page import Page, Request, markdown_table
 
 if TYPE_CHECKING:
     from ..graph.knowledge import Constraints
@@ -81,17 +81,20 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
         "their graphs by PC, which only `consensus` uses. *Closed*: under Meek's rules. SHD / F1, ± half of the 95 % "
         "interval of SHD.\n\n"
     )
+    heads = ("masking", "aggregate", "search", "closed", "before closing", "rounds", "seeds")
     for p in sorted({row["p"] for row in rows}):
-        text += f"p = {p}\n\n| masking | aggregate | search | closed | before closing | rounds | seeds |\n" + "|---" * 7
-        text += "|\n"
-        for row in rows:
-            if row["p"] == p and row["cells"]:
-                text += (
-                    f"| {row['masking']} | {row['aggregate']} | {row['search']} "
-                    f"| {row['shd']:.2f} ± {row['shd_ci']:.2f} / {row['f1']:.3f} "
-                    f"| {row['shd_open']:.2f} / {row['f1_open']:.3f} | {row['rounds']:.0f} | {row['cells']} |\n"
-                )
-        text += "\n"
+        entries = [
+            (
+                *(row[name] for name in ("masking", "aggregate", "search")),
+                f"{row['shd']:.2f} ± {row['shd_ci']:.2f} / {row['f1']:.3f}",
+                f"{row['shd_open']:.2f} / {row['f1_open']:.3f}",
+                f"{row['rounds']:.0f}",
+                str(row["cells"]),
+            )
+            for row in rows
+            if row["p"] == p and row["cells"]
+        ]
+        text += f"p = {p}\n\n{markdown_table(heads, entries)}\n"
     return Page("Ablation: masking, aggregation, search, closure", text, ())
 
 
@@ -99,7 +102,7 @@ class _OneOrder(IPERI):
     """Phase 1 with the first candidates and one order: no restarts, no further candidates."""
 
     def _phase_1(self, oracle: Any, constraints: Constraints, note: Callable[[Step], None], keep: Any) -> Found:
-        sets = ParentSets(oracle, self._edge_price(oracle), constraints)
+        sets = ParentSets(oracle, self._edge_price(oracle.coordinator.sites), constraints)
         sets.fetch((node, 0, free) for node, free in enumerate(candidate_parents(sets)))
         order = best_order(sets, np.random.default_rng(self.seed), 0, None)
         return _found(self, sets, parents_in(sets, order))
@@ -112,7 +115,7 @@ class _GES(IPERI):
     """
 
     def _phase_1(self, oracle: Any, constraints: Constraints, note: Callable[[Step], None], keep: Any) -> Found:
-        sets = ParentSets(oracle, self._edge_price(oracle), constraints)
+        sets = ParentSets(oracle, self._edge_price(oracle.coordinator.sites), constraints)
         score = _Regrets(sets)
         dag = consistent_extension(ges_fit(score, phases=("forward", "backward")).graph)
         parents = bits.columns(dag.adjacency)

@@ -11,12 +11,13 @@ from .contenders import CONTENDERS, ROWS, SLOW
 from .figures import accuracy_figure, time_figure
 from .fitting import FILTER, NUMBERS, filter_cells, fit_cells, kept, share_kept
 from .grid import Cell, summarize_cells, write_table
-from .page import Page, Request
+from .page import Page, Request, markdown_table
 from .published import TABLE1, TABLE2
 from .settings import MIXED
 from .tables import Printed, comparison_table, failures, standing
 
 WHERE = ("setting", "p", "clients", "samples", "method")
+_P = {"p": (3, 4, 8, 10, 20)}
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Comparison:
     text : str
         What is compared.
     axis, label : str
-        What varies, and its label.
+        The axis of tables and figures, and its label.
     grid, corner : mapping
         Arguments of `fit_cells`; `corner` is for quick runs.
     methods : tuple of str
@@ -44,10 +45,10 @@ class Comparison:
     name: str
     title: str
     text: str
-    axis: str
-    label: str
-    grid: Mapping[str, Any]
-    corner: Mapping[str, Any]
+    axis: str = "p"
+    label: str = "p"
+    grid: Mapping[str, Any] = field(default_factory=lambda: _P)
+    corner: Mapping[str, Any] = field(default_factory=lambda: {"p": (3, 8)})
     methods: tuple[str, ...] = ROWS
     printed: Printed = field(default_factory=dict)
     timed: bool = False
@@ -100,14 +101,13 @@ class Comparison:
 
     def _time(self, rows: list[Cell]) -> str:
         values = sorted({row[self.axis] for row in rows})
-        lines = ["| CPU seconds of one fit | " + " | ".join(f"{self.label} = {v}" for v in values) + " |"]
-        lines.append("|" + "---|" * (len(values) + 1))
+        entries = []
         for method in [name for name in CONTENDERS if any(row["method"] == name and row["cells"] for row in rows)]:
             mine = {row[self.axis]: row for row in rows if row["method"] == method and row["cells"]}
             if CONTENDERS[method].kind != "oracle":
-                entries = [f"{mine[v]['cpu_s']:.3g} ± {mine[v]['cpu_s_sd']:.2g}" if v in mine else "-" for v in values]
-                lines.append(f"| {CONTENDERS[method].label} | {' | '.join(entries)} |")
-        return "\n".join(lines) + "\n\n"
+                times = [f"{mine[v]['cpu_s']:.3g} ± {mine[v]['cpu_s_sd']:.2g}" if v in mine else "-" for v in values]
+                entries.append([CONTENDERS[method].label, *times])
+        return markdown_table(["CPU seconds of one fit", *(f"{self.label} = {v}" for v in values)], entries) + "\n"
 
 
 def _filter_words(shares: Mapping[object, float], label: str, filtered: bool) -> str:
@@ -122,7 +122,6 @@ _SETTING = (
     "K = 4 sites, n = 1000 rows each, linear, N(0, 1) noise, weights of size 0.1 to 1, each site its own. "
     "Every site but one was intervened on. No seed is left out."
 )
-_P = {"p": (3, 4, 8, 10, 20)}
 _PUBLISHED = {
     "iperi-paper": "iperi-paper",
     "peri": "peri",
@@ -139,10 +138,6 @@ COMPARISONS = {
             "table1",
             "Table 1: variables, linear data",
             _SETTING,
-            "p",
-            "p",
-            _P,
-            {"p": (3, 8)},
             printed=TABLE1,
         ),
         Comparison(
@@ -150,10 +145,7 @@ COMPARISONS = {
             "Table 2: variables, non-linear data",
             "As table 1, but effects are tanh, sine or square. I-PERI and PERI take columns as `nonlinear` "
             "(polynomials), NOTEARS-ADMM uses networks; GES alone stays linear.",
-            "p",
-            "p",
-            {**_P, "settings": ("own strengths, curved",)},
-            {"p": (3, 8)},
+            grid={**_P, "settings": ("own strengths, curved",)},
             printed=TABLE2,
         ),
         Comparison(
@@ -161,10 +153,6 @@ COMPARISONS = {
             "Table 1 with the published code's mistakes",
             "As table 1, for the methods as their published code has them (`faithful=True`): to compare with what the "
             "paper prints.",
-            "p",
-            "p",
-            _P,
-            {"p": (3, 8)},
             methods=("iperi", *_PUBLISHED, "oracle-phi"),
             printed={name: TABLE1[of] for name, of in _PUBLISHED.items()},
         ),
@@ -173,10 +161,7 @@ COMPARISONS = {
             "The same mechanisms everywhere",
             "As table 1, but all sites share weights, and differ by interventions alone. What tells methods apart that "
             "use changes of weights.",
-            "p",
-            "p",
-            {**_P, "settings": ("cut",)},
-            {"p": (3, 8)},
+            grid={**_P, "settings": ("cut",)},
         ),
         Comparison(
             "standardized",
@@ -184,10 +169,7 @@ COMPARISONS = {
             "As table 1, but every site divides its columns by their standard deviations. In table 1 all noise has "
             "variance 1, so that effects vary more than their causes; methods that compare squared errors read "
             "directions off that. Units of measurement would take that away, and so does this.",
-            "p",
-            "p",
-            {**_P, "settings": ("own strengths, standard units",)},
-            {"p": (3, 8)},
+            grid={**_P, "settings": ("own strengths, standard units",)},
         ),
         Comparison(
             "clients",
@@ -211,20 +193,12 @@ COMPARISONS = {
             "local",
             "PC against GES at the sites",
             "The paper's I-PERI masks by graphs that sites learn by themselves; `IPERI()` needs none. As table 1.",
-            "p",
-            "p",
-            _P,
-            {"p": (3, 8)},
             methods=("iperi", "iperi-paper", "iperi-paper-ges", "alone", "alone-pc", "oracle-cpdag", "oracle-phi"),
         ),
         Comparison(
             "time",
             "Time of one fit",
             "The fits of table 1. CPU seconds of one thread, tables in memory; reading files and networks excluded.",
-            "p",
-            "p",
-            _P,
-            {"p": (3, 8)},
             timed=True,
         ),
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .grid import Cell, write_table
-from .page import Page, Request
+from .page import Page, Request, markdown_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,17 +73,14 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
             }
         )
     write_table(rows, out / "exactness.csv")
-    lines = ["| masking | aggregate | cases | C(G) found | Phi(G) found | failed | not exact |", "|" + "---|" * 7]
-    lines += [
-        f"| {r['masking']} | {r['aggregate']} | {r['cases']} | {r['cpdag']} | {r['phi']} | {r['failed']} "
-        f"| {r['wrong'] or '-'} |"
-        for r in rows
-    ]
+    heads = ("masking", "aggregate", "cases", "C(G) found", "Phi(G) found", "failed", "not exact")
+    names = ("masking", "aggregate", "cases", "cpdag", "phi", "failed")
+    table = markdown_table(heads, [[*(str(row[name]) for name in names), row["wrong"] or "-"] for row in rows])
     text = (
         "Random DAGs with 3 to 8 nodes; population moments, weights of size 0.3 to 1, nominal n = 10^10. One "
         "observational site, three with interventions on one or two targets that lose all or some of their arrows.\n\n"
     )
-    return Page("Exactness in the population", text + "\n".join(lines) + "\n", ())
+    return Page("Exactness in the population", text + table, ())
 
 
 def case(seed: int) -> tuple[PDAG, list[PDAG], list[NDArray[np.float64]]]:

@@ -91,7 +91,7 @@ def run_experiment(
     one = experiment(name)
     request = with_saved_seeds(out, request) if saved else request
     page = one.write(_found(name, one.cells(request), out, jobs=jobs, note=note, saved=saved), out, request)
-    if name != "plan":  # which writes its pages itself
+    if name != "plan":  # the plan writes its own pages
         (out / f"{name}.md").write_text(page.markdown(), encoding="utf-8")
     return page
 

@@ -9,6 +9,7 @@ from typing import Any
 from .contenders import LIMIT, SLOW, Problem, TooSlowError, contender, solve
 from .grid import Cell
 from .measures import graph_measures, policy_measures, stated_directions
+from .paired import simulation_of
 from .settings import World, draw, setting
 
 FILTER = 0.85
@@ -110,8 +111,8 @@ def filter_cell(cell: Cell) -> dict[str, float]:
 
 def kept(rows: Sequence[Cell], filters: Sequence[Cell]) -> list[Cell]:
     """Leave out the seeds that the paper's filter leaves out."""
-    good = {_simulation(row) for row in filters if row.get("client_f1", 0.0) > FILTER}
-    return [row for row in rows if _simulation(row) in good]
+    good = {simulation_of(row) for row in filters if row.get("client_f1", 0.0) > FILTER}
+    return [row for row in rows if simulation_of(row) in good]
 
 
 def share_kept(filters: Sequence[Cell], by: str) -> dict[object, float]:
@@ -121,7 +122,3 @@ def share_kept(filters: Sequence[Cell], by: str) -> dict[object, float]:
         if "error" not in row:
             out.setdefault(row[by], []).append(row["client_f1"] > FILTER)
     return {value: sum(found) / len(found) for value, found in out.items()}
-
-
-def _simulation(row: Cell) -> tuple[object, ...]:
-    return tuple(row[name] for name in ("setting", "p", "clients", "samples", "seed"))

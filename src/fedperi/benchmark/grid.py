@@ -156,7 +156,7 @@ def _work(worker: Worker, cell: Cell) -> tuple[Cell, dict[str, Any]]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One thread per process: with small matrices more threads only slow each other down."""
+    """Allow one thread per process: with small matrices more threads only slow each other down."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
     os.environ.update(dict.fromkeys(names, "1"))
@@ -187,15 +187,15 @@ def _read(out: Path) -> dict[str, dict[str, Any]]:
         try:
             entry = json.loads(line)
             key = _key(entry["cell"])
-            done.pop(key, None)  # what was written last stands last
+            done.pop(key, None)  # so that the entry moves to the end
             done[key] = entry["found"]
         except (ValueError, KeyError, TypeError):
-            continue  # the line that was being written when a run was stopped: its cell runs again
+            continue  # a run was stopped while it wrote this line: its cell runs again
     return done
 
 
 def _saved(cells: Sequence[Cell], done: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
-    """The numbers of these cells, made by any version; if there are several, those written last."""
+    """Return the numbers of these cells, made by any version; if there are several, those written last."""
     versions: dict[str, Cell] = {}
     for key, found in done.items():
         cell = json.loads(key)

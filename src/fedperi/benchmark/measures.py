@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def graph_measures(graph: PDAG, truth: PDAG) -> dict[str, Any]:
-    """SHD, F1, and numbers of directions: right, wrong (reversed, or no true edge) and open (undirected edges).
+    """Compute SHD, F1, and numbers of directions: right, wrong (reversed, or no true edge), open (undirected edges).
 
     The adjustment distance is gadjid's, by ancestors, as a share of the ordered pairs; None if gadjid is not installed,
     or refuses the graph because it is neither a DAG nor a CPDAG.
@@ -46,7 +46,7 @@ def graph_measures(graph: PDAG, truth: PDAG) -> dict[str, Any]:
 
 
 def policy_measures(found: Found, world: World, setting: Setting) -> dict[str, Any]:
-    """Number of policies that are found, and of reported differences that are not policies.
+    """Count the policies that are found, and the reported differences that are not policies.
 
     They are pairs of site and variable; for methods that report no sites, variables.
 

@@ -1,8 +1,8 @@
-"""The request for an experiment, and the page that it returns."""
+"""The request for an experiment, the page that it returns, and tables in Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,3 +72,18 @@ class Page:
         for name in self.links:
             text = text.replace(f"]({name})", f"]({folder}{name})")
         return f"## {self.title}\n\n{pictures}{text}"
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table in Markdown.
+
+    Examples
+    --------
+    >>> print(markdown_table(["method", "SHD"], [["PERI", "3.00"]]))
+    | method | SHD |
+    |---|---|
+    | PERI | 3.00 |
+    <BLANKLINE>
+    """
+    lines = [f"| {' | '.join(entries)} |\n" for entries in (heads, *rows)]
+    return "".join([lines[0], "|" + "---|" * len(heads) + "\n", *lines[1:]])

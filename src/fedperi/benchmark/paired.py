@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from .contenders import CONTENDERS
@@ -33,13 +33,17 @@ class Pair(NamedTuple):
     error: float
 
 
+def simulation_of(row: Cell) -> Simulated:
+    """Return what identifies the simulation of a cell."""
+    return tuple(row[name] for name in ("setting", "p", "clients", "samples", "seed"))
+
+
 def by_simulation(fits: Iterable[Cell]) -> dict[str, dict[Simulated, Cell]]:
     """Sort fits that did not fail by method and simulation."""
     out: dict[str, dict[Simulated, Cell]] = {}
     for row in fits:
         if "error" not in row:
-            key = tuple(row[name] for name in ("setting", "p", "clients", "samples", "seed"))
-            out.setdefault(row["method"], {})[key] = row
+            out.setdefault(row["method"], {})[simulation_of(row)] = row
     return out
 
 
@@ -66,21 +70,16 @@ def pair(found: Mapping[str, Mapping[Simulated, Cell]], first: str, other: str, 
     return Pair(count, math.fsum(a) / count, math.fsum(b) / count, error)
 
 
-def better(fits: Iterable[Cell], first: str, metric: str = "shd", sign: int = 1) -> list[tuple[str, Pair]]:
-    """List the federated methods that have a better mean than `first` on the same simulations, the best one first.
+def best_ahead(fits: Iterable[Cell], first: str, metric: str, sign: int) -> tuple[str, Pair] | None:
+    """Find the federated method that is furthest ahead of `first` on the same simulations; None if no one is ahead.
 
-    The two confidences of M-PERI are not compared with each other.
+    With `sign` 1 the lower mean is better, with -1 the higher. The two confidences of M-PERI are not compared with each
+    other.
     """
     found = by_simulation(fits)
     pairs = [(name, pair(found, first, name, metric)) for name in found if _rival(name, first)]
-    lost = [(name, one) for name, one in pairs if one is not None and sign * (one.first - one.other) > SAME]
-    return sorted(lost, key=lambda entry: sign * (entry[1].other - entry[1].first))
-
-
-def ratio(fits: Sequence[Cell], method: str) -> tuple[int, int]:
-    """Right and wrong directions of a method in all its fits together."""
-    mine = [row for row in fits if row["method"] == method and "error" not in row]
-    return sum(row["right"] for row in mine), sum(row["wrong"] for row in mine)
+    ahead = [(name, one) for name, one in pairs if one is not None and sign * (one.first - one.other) > SAME]
+    return min(ahead, key=lambda entry: sign * (entry[1].other - entry[1].first), default=None)
 
 
 def _rival(name: str, first: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .grid import Cell, summarize_cells, write_table
-from .page import Page, Request
+from .page import Page, Request, markdown_table
 
 SITES, DELTA, LIMIT = 5, 1e-6, 10.0
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -68,18 +68,17 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
 
 
 def _markdown(rows: Sequence[Cell]) -> str:
-    lines = ["| p | n | mechanism | total epsilon | SHD | F1 | skeleton F1 | failed |", "|" + "---|" * 8]
+    entries = []
     for row in rows:
         price = "-" if row["epsilon"] is None else f"{row['epsilon']:g}"
         numbers = [f"{row[name]:.2f} ± {row[f'{name}_ci']:.2f}" for name in NUMBERS]
-        lines.append(
-            f"| {row['p']} | {row['n']} | {row['mechanism']} | {price} | {' | '.join(numbers)} | {row['failed']} |"
-        )
-    return "\n".join(lines) + "\n"
+        entries.append([str(row["p"]), str(row["n"]), row["mechanism"], price, *numbers, str(row["failed"])])
+    heads = ("p", "n", "mechanism", "total epsilon", "SHD", "F1", "skeleton F1", "failed")
+    return markdown_table(heads, entries)
 
 
 def _figure(rows: Sequence[Cell], p: int, out: Path) -> Path:
-    """Structural Hamming distance above, F1 of the skeleton below; one column for each number of rows."""
+    """Draw SHD above and F1 of the skeleton below, with one column for each number of rows."""
     from matplotlib.figure import Figure
 
     mine = [row for row in rows if row["p"] == p]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .figures import fitted_power, growth_figure
 from .grid import Cell, summarize_cells, write_table
-from .page import Page, Request
+from .page import Page, Request, markdown_table
 
 AXES = (
     ("p", "variables (K = 10)"),
@@ -54,16 +54,11 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
     """Write a table and a figure with a panel for each axis."""
     rows = summarize_cells(found, ["axis", "p", "clients", "samples"], NUMBERS)
     write_table(rows, out / "scale.csv")
-    lines = [
-        "| p | K | n | CPU s | rounds | MB from a site | numbers asked of a site | SHD | its limit | runs |",
-        "|---" * 10 + "|",
-    ]
-    lines += [
-        f"| {r['p']} | {r['clients']} | {r['samples']:,} | {r['cpu_s']:.2f} | {r['rounds']:.1f} "
-        f"| {r['megabytes']:.2f} | {r['asked']:,.0f} | {r['shd']:.1f} | {r['limit']:.1f} | {r['cells']} |"
-        for r in rows
-        if r["cells"]
-    ]
+    heads = "p", "K", "n", "CPU s", "rounds", "MB from a site", "numbers asked of a site", "SHD", "its limit", "runs"
+    shown = (
+        "{p}|{clients}|{samples:,}|{cpu_s:.2f}|{rounds:.1f}|{megabytes:.2f}|{asked:,.0f}|{shd:.1f}|{limit:.1f}|{cells}"
+    )
+    table = markdown_table(heads, [shown.format(**row).split("|") for row in rows if row["cells"]])
     panels = []
     for axis, label in AXES:
         mine = [row for row in rows if row["axis"] == axis and row["cells"]]
@@ -76,4 +71,4 @@ def write(found: Sequence[Cell], out: Path, request: Request) -> Page:
         f"together. Fitted growth of time: {words}. The limit is the exact Phi-CPDAG's SHD.\n\n"
     )
     figures = (growth_figure(panels, "How time grows", out / "scale.png"),) if panels else ()
-    return Page("Scale", text + "\n".join(lines) + "\n", figures)
+    return Page("Scale", text + table, figures)

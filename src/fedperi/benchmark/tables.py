@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..phrases import span
 from .contenders import CONTENDERS
 from .grid import Cell
-from .paired import better
+from .page import markdown_table
+from .paired import OURS, best_ahead
 from .published import Number
 
 TITLES = {"shd": "SHD to the true DAG (lower is better)", "f1": "F1 against the true DAG (higher is better)"}
@@ -31,24 +33,20 @@ def comparison_table(rows: Sequence[Cell], metric: str, axis: str, label: str, p
     <BLANKLINE>
     """
     values = sorted({row[axis] for row in rows}, key=_order)
-    lines = [
-        f"| {TITLES[metric]} | seeds | " + " | ".join(f"{label} = {value}" for value in values) + " |",
-        "|" + "---|" * (len(values) + 2),
-    ]
-    best = {value: _best([row for row in rows if row[axis] == value], metric) for value in values}
+    lines = []
+    best = {value: best_federated([row for row in rows if row[axis] == value], metric) for value in values}
     for method in [name for name in CONTENDERS if any(row["method"] == name for row in rows)]:
         mine = {row[axis]: row for row in rows if row["method"] == method}
         rival = CONTENDERS[method].kind == "federated"
         entries = [_entry(mine.get(value), metric, best[value] if rival else math.nan) for value in values]
-        lines.append(f"| {CONTENDERS[method].label} | {_seeds(mine.values())} | {' | '.join(entries)} |")
+        lines.append([CONTENDERS[method].label, _seeds(mine.values()), *entries])
         told = (printed or {}).get(method)
         if told:
             numbers = [told.get(value, {}).get(metric) for value in values]
             paper = ["-" if n is None else f"*{n[0]:.2f} ± {n[1]:.2f}*" for n in numbers]
             plain = CONTENDERS[method].label.removesuffix(" (paper)").removesuffix(", as published")
-            name = f"*{plain}, printed in the paper*"
-            lines.append(f"| {name} | *10, picked* | {' | '.join(paper)} |")
-    return "\n".join(lines) + "\n"
+            lines.append([f"*{plain}, printed in the paper*", "*10, picked*", *paper])
+    return markdown_table([TITLES[metric], "seeds", *(f"{label} = {value}" for value in values)], lines)
 
 
 def standing(fits: Sequence[Cell], axis: str, label: str) -> str:
@@ -64,13 +62,13 @@ def standing(fits: Sequence[Cell], axis: str, label: str) -> str:
     """
     fine = {row["method"] for row in fits if "error" not in row}
     out = []
-    for first in [name for name in ("mperi", "mperi-75") if name in fine] or [n for n in ("iperi",) if n in fine]:
+    for first in [name for name in OURS if name in fine] or [name for name in ("iperi",) if name in fine]:
         for metric, title, sign, most in (("shd", "SHD", 1, "lowest"), ("f1", "F1", -1, "highest")):
             lost = []
             for value in sorted({row[axis] for row in fits}, key=_order):
-                ahead = better([row for row in fits if row[axis] == value], first, metric, sign)
-                if ahead:
-                    rival, pair = ahead[0]
+                ahead = best_ahead([row for row in fits if row[axis] == value], first, metric, sign)
+                if ahead is not None:
+                    rival, pair = ahead
                     what = f"{CONTENDERS[rival].label} {pair.other:.2f} against {pair.first:.2f}"
                     lost.append(f"{label} = {value} ({what})")
             us = f"Mean {title}: {CONTENDERS[first].label} is"
@@ -101,7 +99,7 @@ def failures(fits: Sequence[Cell]) -> str:
 
 
 def without_numbers(row: Cell) -> str:
-    """Entry of a table if no fit succeeded."""
+    """Write the entry of a table if no fit succeeded."""
     why = row.get("why", "")
     return next((words for words in ("not installed", "stopped") if why.startswith(words)), f"failed ({row['failed']})")
 
@@ -118,8 +116,8 @@ def _entry(row: Cell | None, metric: str, best: float) -> str:
     return f"{strong}{interval}{failed}"
 
 
-def _best(rows: Sequence[Cell], metric: str) -> float:
-    """The best mean of the federated methods, which is shown in bold."""
+def best_federated(rows: Iterable[Cell], metric: str) -> float:
+    """Return the best mean of the federated methods, which is shown in bold; not a number without any."""
     means: list[float] = [row[metric] for row in rows if row["cells"] and CONTENDERS[row["method"]].kind == "federated"]
     if not means:
         return math.nan
@@ -127,8 +125,7 @@ def _best(rows: Sequence[Cell], metric: str) -> float:
 
 
 def _seeds(rows: Iterable[Cell]) -> str:
-    counts = sorted({row["cells"] for row in rows})
-    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return span([row["cells"] for row in rows])
 
 
 def _order(value: object) -> tuple[bool, object]:

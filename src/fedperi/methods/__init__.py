@@ -1,4 +1,4 @@
-"""The methods: each composes sites, coordinator and search into `fit(sites) -> Result`."""
+"""The methods, each with `fit(sites) -> Result`, and their results."""
 
 from .evidence import EdgeEvidence
 from .files.loading import load

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..errors import InputError
 from ..graph.metrics import f1, shd
 from ..graph.pdag import PDAG
+from ..site.respondent import Respondent
 from ..site.site import Site
 from .federate import as_respondents
 from .result import Result
@@ -45,17 +46,14 @@ def each_alone(method: Method, sites: Any) -> dict[str, Result]:
     >>> list(each_alone(fp.NotearsADMM(), sim.sites))
     ['site 1', 'site 2']
     """
-    found = as_respondents(sites)
-    if not found:
-        raise InputError("a federation needs at least one site; the list is empty")
-    return {site.name: method.fit([site]) for site in found}
+    return {site.name: method.fit([site]) for site in _some_sites(sites)}
 
 
 def best_single_site(method: Method, sites: Any, truth: PDAG) -> Result:
     """Run a method on every site alone, and return the result nearest to the truth.
 
-    The choice is by smallest SHD, then largest F1, then order. It needs the truth, so it is the best result that a
-    single site could have had, and a federation should be better.
+    The nearest result has the smallest SHD, then the largest F1; of several, the first is returned. This is the best
+    result that a single site could have, and a federation should be better.
 
     Parameters
     ----------
@@ -85,8 +83,8 @@ def best_single_site(method: Method, sites: Any, truth: PDAG) -> Result:
 def pooled(method: Method, sites: Any) -> Result:
     """Run a method on the rows of all sites in one table, as one site called "pooled".
 
-    For simulations, where pooling is allowed. It is no upper limit: if sites differ by interventions, a pooled table
-    has dependences that no site has.
+    For simulations, where pooling is allowed. A method can be better than with the pooled table: if sites differ by
+    interventions, this table has dependences that no site has.
 
     Parameters
     ----------
@@ -106,7 +104,7 @@ def pooled(method: Method, sites: Any) -> Result:
 
 
 def pooled_table(sites: Any, schema: Any = None) -> pd.DataFrame:
-    """Return the rows of all sites in one table, those with missing values included.
+    """Return the rows of all sites in one table, including rows with missing values: the method decides about them.
 
     Examples
     --------
@@ -121,18 +119,18 @@ def pooled_table(sites: Any, schema: Any = None) -> pd.DataFrame:
     from ..tables.encode import read_rows
     from ..tables.table import CHUNK
 
-    found = as_respondents(sites)
-    if not found:
-        raise InputError("a federation needs at least one site; the list is empty")
     tables = {}
-    for site in found:
+    for site in _some_sites(sites):
         if not isinstance(site, Site):
             raise InputError(f"site {site.name!r} has no rows that could be pooled; give it a table")
         tables[site.name] = site.table
     shared = infer_schema(tables, schema)
-    frames = [
-        frame  # including rows that lack values: the method decides about them
-        for table in tables.values()
-        for frame in read_rows(table, shared, chunk=CHUNK, missing="error")
-    ]
+    frames = [frame for table in tables.values() for frame in read_rows(table, shared, chunk=CHUNK, missing="error")]
     return pd.concat(frames, ignore_index=True)
+
+
+def _some_sites(sites: Any) -> list[Respondent]:
+    respondents = as_respondents(sites)
+    if not respondents:
+        raise InputError("a federation needs at least one site; the list is empty")
+    return respondents

@@ -93,15 +93,13 @@ def reasons_by_meek(steps: Sequence[MeekStep]) -> Reasons:
         why = {
             1: f"otherwise {step.tail} would be a collider of {others} and {step.head}, which it is not",
             2: f"otherwise there would be a cycle through {others}",
-            3: f"otherwise there would be a cycle or a new collider with {others}",
-            4: f"otherwise there would be a cycle or a new collider with {others}",
-        }[step.rule]
+        }.get(step.rule, f"otherwise there would be a cycle or a new collider with {others}")
         out[step.tail, step.head] = Reason("Meek", f"Meek's rule {step.rule}: {why}")
     return out
 
 
 def reasons_by_difference(directions: Sequence[Direction], names: Sequence[str], sites: Sequence[str]) -> Reasons:
-    """Say which sites' own graphs direct an edge that the common CPDAG does not."""
+    """Name, for each edge that phase 2 directs, the sites whose own graphs give the direction."""
     out: Reasons = {}
     for d in directions:
         who = tuple(site for site, gain in zip(sites, d.sites, strict=True) if gain > RESOLUTION)

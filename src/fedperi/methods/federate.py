@@ -34,14 +34,14 @@ Entry: TypeAlias = Union[Source, NDArray[Any], Respondent, Summary, "Release"]
 """What can be a site of its own: a DataFrame, an array, the path of a table or statement, or an object of fedperi."""
 
 Sites: TypeAlias = Mapping[str, Entry] | Sequence[Entry] | ValuesView[Entry] | Iterator[Entry] | Transport
-"""What ``fit`` takes: some entries, a mapping of names to them, or a transport that is connected already. Not any
-iterable: a dictionary is one, of its keys, so that type checkers refuse ``{**tables, "Metz": table}``."""
+"""What ``fit`` takes: some entries, a mapping of names to them, or a transport that is connected already. `Iterable`
+would include dictionaries as iterables of keys, and type checkers would then refuse ``{**tables, "Metz": table}``."""
 
 WIDE, MUCH = 100, 2000
 """With at least this number of variables, per site and over all sites, it is faster to process sites in parallel."""
 
 LONG = 8 << 20
-"""The same in bytes of files."""
+"""The same for the total size of the files, in bytes."""
 
 
 @contextmanager
@@ -61,9 +61,9 @@ def federation(
     'InProcess'
     """
     if jobs is None:
-        sites = sites if _connected(sites) else as_respondents(sites)
-        jobs = 1 if learn or _connected(sites) else jobs_that_pay(sites)
-    if jobs > 1 and _connected(sites):
+        sites = sites if is_connected(sites) else as_respondents(sites)
+        jobs = 1 if learn or is_connected(sites) else jobs_that_pay(sites)
+    if jobs > 1 and is_connected(sites):
         raise InputError(
             f"jobs={jobs} is for tables and sites given here; these are connected already, and work where they are; "
             "leave it out"
@@ -85,7 +85,7 @@ def jobs_that_pay(sites: Sequence[Respondent]) -> int:
     >>> jobs_that_pay(as_respondents(fp.simulate(3, clients=2, samples=100, seed=1).sites))
     1
     """
-    if kernel.kind() == "numpy":  # numpy on small arrays is Python's work, which threads do not make faster
+    if kernel.kind() == "numpy":  # most of the time is spent in Python, which threads do not make faster
         return 1
     files = [Path(site.table.origin) for site in sites if isinstance(site, Site) and site.table.is_file]
     long = sum(file.stat().st_size for file in files if file.is_file()) >= LONG
@@ -103,11 +103,11 @@ def as_transport(
     privacy: Privacy | None = None,
     jobs: int = 1,
 ) -> Transport:
-    """Make a transport of tables (DataFrames, paths), releases, sites, a mapping of names to them, or a transport.
+    """Make a transport of tables (DataFrames, paths), releases or sites; `jobs` files are read at the same time.
 
-    `jobs` files are read at the same time.
+    A transport that is connected already is returned as it is.
     """
-    if _connected(sites):
+    if is_connected(sites):
         if privacy is not None:
             raise InputError("these sites are connected already, and each decides about its own privacy; leave it out")
         return cast(Transport, sites)
@@ -135,7 +135,7 @@ def as_transport(
 
 
 def _check_summaries_suffice(sites: Sequence[SummarySite], data: str) -> None:
-    """Refuse scores that need more from a site than the means and covariances of its own columns."""
+    """Refuse scores that need more than the means and covariances in a summary."""
     for site in sites:
         numbers = set(site.summary.kinds) == {"continuous"}
         if data in ("nonlinear", "discrete") or (data == "linear" and not numbers):
@@ -162,14 +162,15 @@ def by_indicators(transport: Transport) -> list[str]:
     ]
 
 
-def _connected(sites: Any) -> bool:
+def is_connected(sites: Any) -> bool:
+    """Whether the sites are a transport, which is connected already."""
     return hasattr(sites, "open") and hasattr(sites, "ask")
 
 
 def protected(
     respondents: list[Respondent], privacy: Privacy, reading: Reading, local: Callable[..., PDAG] | None = None
 ) -> list[Respondent]:
-    """Make every table a site with privacy noise. All sites are checked before the first one is charged."""
+    """Turn every table into a site with privacy noise. All sites are checked before the first one is charged."""
     from ..tables import open_table
 
     for site in respondents:
@@ -196,7 +197,7 @@ def check_same_schema(sites: Sequence[ReleasedSite]) -> None:
 
 
 def as_respondents(sites: Any) -> list[Respondent]:
-    """Turn every entry into a site, named as given, or after its file or position."""
+    """Turn every entry into a site, with the given name or that of its file or position."""
     respondents = _respondents(sites)
     for site in respondents:
         check_name(site.name, "a site")
@@ -225,10 +226,5 @@ def _respondents(sites: Any) -> list[Respondent]:
     entries = [as_statement(one) or one for entry in sites for one in each_source(entry)]
     ready = (Respondent, Release, Summary)
     sources: list[Any] = [entry for entry in entries if not isinstance(entry, ready)]
-    named = iter(named_sources(sources))
-    return [make_site(entry) if isinstance(entry, ready) else _named(next(named)) for entry in entries]
-
-
-def _named(entry: tuple[str, Any]) -> Respondent:
-    name, source = entry
-    return make_site(source, name)
+    tables = (make_site(source, name) for name, source in named_sources(sources))
+    return [make_site(entry) if isinstance(entry, ready) else next(tables) for entry in entries]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..phrases import listed
 from ..tables.summary.summary import Summary
 
 MOST_NAMED = 3
@@ -12,7 +13,7 @@ LITTLE = 0.01
 
 
 def gap_sentences(parts: Sequence[Summary]) -> list[str]:
-    """Return sentences about what was left out, how much is missing, effective rows, and whether EM converged.
+    """Say what was left out, how much is missing, how many rows this is worth, and whether EM converged.
 
     Examples
     --------
@@ -59,6 +60,5 @@ def _shares(missing: Sequence[tuple[str, float]]) -> str:
     if more := large[MOST_NAMED:]:
         told.append(f"at most {more[0][1]} of {len(more)} other{'s' * (len(more) > 1)}")
     if small:
-        named = " and ".join([", ".join(small[:-1]), small[-1]] if small[1:] else small)
-        told.append(f"less than 1 % of {named if len(small) <= MOST_NAMED else f'{len(small)} columns'}")
+        told.append(f"less than 1 % of {listed(small) if len(small) <= MOST_NAMED else f'{len(small)} columns'}")
     return ", ".join(told)

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def manifest(method: dict[str, Any], coordinator: Coordinator) -> dict[str, Any]:
-    """Versions, configuration, seed; for each site its name, rows, targets and, in process, a hash of its data.
+    """Describe a run: versions, configuration, and each site's name, rows, targets and, in process, a hash of its data.
 
-    `dropped` lists sites that did not take part as planned, with the reason: the result, and its worst regret, are only
-    about the other sites.
+    `dropped` lists sites that did not take part as planned, with the reason: the result and its worst regret are about
+    the other sites only.
     """
     transport = coordinator.transport
     hashes = transport.fingerprints()
@@ -43,7 +43,7 @@ def manifest_of_summaries(method: dict[str, Any], parts: Sequence[Summary]) -> d
 def record(
     method: dict[str, Any], names: Sequence[str], sites: Sequence[Welcome], hashes: Sequence[str | None]
 ) -> dict[str, Any]:
-    """Versions, configuration, variables, and the sites with a hash of their data where there is one."""
+    """Record versions, configuration, variables, and the sites with a hash of their data where there is one."""
     return {
         "fedperi": __version__,
         "python": platform.python_version(),

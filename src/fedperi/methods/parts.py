@@ -68,7 +68,7 @@ class Difference(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """The sites that share the mechanism of a variable, the largest group first; sites where it has one value."""
+    """Groups of sites that share the mechanism of a variable, the largest first, and sites where it is constant."""
 
     variable: str
     groups: tuple[tuple[str, ...], ...]

@@ -42,7 +42,7 @@ def many_yes_no(moments: Moments, knowledge: Knowledge | None) -> list[str]:
 
 
 def against_time(graph: PDAG, knowledge: Knowledge | None) -> list[str]:
-    """Warn of arrows into a variable that, by its name, comes before all others, unless knowledge speaks of it.
+    """Warn of arrows into a variable that, by its name, comes before all others, unless knowledge mentions it.
 
     Examples
     --------
@@ -54,12 +54,12 @@ def against_time(graph: PDAG, knowledge: Knowledge | None) -> list[str]:
     []
     """
     known = knowledge or Knowledge()
-    spoken = {name for tier in known.tiers for name in tier}
+    in_tiers = {name for tier in known.tiers for name in tier}
     wrong = sorted(
         (cause, effect)
         for cause, effect in graph.directed
         if comes_first(effect)
-        and effect not in spoken
+        and effect not in in_tiers
         and not comes_first(cause)
         and (cause, effect) not in known.required
     )
@@ -83,18 +83,20 @@ def high_regrets(regrets: Mapping[str, float], masking: str) -> list[str]:
     >>> high_regrets({"Lyon": 14.2, "Metz": 3.0}, "adaptive")[0].split(".")[0]
     'The common graph explains Lyon much worse than its own best graph does (regret 14 nats)'
     """
-    high = {site: regret for site, regret in regrets.items() if regret > HIGH_REGRET}
     if masking != "adaptive":
         return []
     return [
         f"The common graph explains {site} much worse than its own best graph does (regret {regret:.0f} nats). Check "
         "for wrong background knowledge, a column with another meaning there, or a site that truly works differently."
-        for site, regret in sorted(high.items(), key=lambda one: -one[1])
+        for site, regret in sorted(regrets.items(), key=lambda one: -one[1])
+        if regret > HIGH_REGRET
     ]
 
 
 def found_by_check(findings: Iterable[Finding]) -> list[str]:
-    """Say where `fedperi check` warns. Its own text may show levels and values, which only owners of tables may see.
+    """Name the sites and columns about which `fedperi check` warns.
+
+    The findings themselves may show levels and values, which only owners of tables may see.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..coordinator.record import Transcript
 from ..graph.pdag import PDAG
+from ..phrases import with_noun
 from ..search.phase1 import Step
 from .effects.moments import Moments
 from .evidence import EdgeEvidence
@@ -274,8 +275,6 @@ class Result:
 
     def __repr__(self) -> str:
         state = "" if self.complete else " (interrupted)"
-        edges, sites, rounds = (
-            f"{count} {word}{'s' * (count != 1)}"
-            for count, word in ((len(self.graph), "edge"), (len(self.sites), "site"), (self.rounds, "round"))
-        )
-        return f"Result({self.method['name']}{state}: {edges}, {len(self.graph.directed)} directed; {sites}, {rounds})"
+        edges, sites = with_noun(len(self.graph), "edge"), with_noun(len(self.sites), "site")
+        directed, rounds = len(self.graph.directed), with_noun(self.rounds, "round")
+        return f"Result({self.method['name']}{state}: {edges}, {directed} directed; {sites}, {rounds})"

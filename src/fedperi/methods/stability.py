@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..graph.pdag import PDAG
+
+if TYPE_CHECKING:
+    from .result import Result
 
 
 class EdgeStability(NamedTuple):
@@ -28,8 +32,26 @@ class EdgeStability(NamedTuple):
     absent: float
 
 
+def with_stability(result: Result, again: Callable[[int, str], PDAG | None], seed: int, runs: int) -> Result:
+    """Add the stability of edges to a result; `again` finds the graph from resampled data, given a seed and a title.
+
+    If `again` returns None, or after Ctrl-C, no further runs are started.
+    """
+    graphs: list[PDAG] = []
+    try:
+        for draw in range(runs):
+            graph = again(seed * 1_000_003 + draw, f"bootstrap {draw + 1}/{runs}")
+            if graph is None:
+                break
+            graphs.append(graph)
+    except KeyboardInterrupt:
+        pass
+    stability = edge_stability(result.graph, graphs) if graphs else ()
+    return replace(result, stability=stability, replicates=len(graphs), complete=len(graphs) == runs)
+
+
 def edge_stability(graph: PDAG, replicates: Sequence[PDAG]) -> tuple[EdgeStability, ...]:
-    """For each pair with an edge in any graph: count, over graphs from resampled data, how it is joined."""
+    """Count, for each pair with an edge in any graph, how often each kind of edge is found in resampled data."""
     pairs = {tuple(sorted(pair, key=graph.index)) for g in (graph, *replicates) for pair in g.directed | g.undirected}
     out = []
     for a, b in sorted(pairs, key=lambda pair: (graph.index(pair[0]), graph.index(pair[1]))):

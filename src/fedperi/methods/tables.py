@@ -1,8 +1,10 @@
-"""A result as a table of edges, and in a few lines of text."""
+"""Write a result as a table of edges, and as a few lines of text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from ..phrases import with_noun
 from .certainty import how_sure, meaning
@@ -61,17 +63,18 @@ def edge_rows(result: Result, *, effects: bool = True) -> list[EdgeRow]:
     """List the edges; without `effects` those columns are None, which saves their computation."""
     from .effects.table import effects_of
 
-    chances = {frozenset((one.a, one.b)): one for one in result.probable}
+    chances: dict[tuple[str, str], tuple[float | None, ...]] = {}
+    for one in result.probable:
+        chances[one.a, one.b] = one.forward, one.backward, one.none
+        chances[one.b, one.a] = one.backward, one.forward, one.none
     resting = {frozenset((one.a, one.b)): one for one in result.robustness}
     gains = {frozenset((one.a, one.b)): one.gain for one in result.edges}
     strong = effects_of(result) if effects else None
     rows = []
     for a, b, directed in _edges(result):
         pair = frozenset((a, b))
-        one, robust = chances.get(pair), resting.get(pair)
-        forward, backward = (None, None) if one is None else (one.forward, one.backward)
-        if one is not None and one.a != a:
-            forward, backward = backward, forward
+        forward, backward, none = chances.get((a, b), (None, None, None))
+        robust = resting.get(pair)
         rows.append(
             EdgeRow(
                 a,
@@ -79,7 +82,7 @@ def edge_rows(result: Result, *, effects: bool = True) -> list[EdgeRow]:
                 directed,
                 forward,
                 backward,
-                None if one is None else one.none,
+                none,
                 None if robust is None else robust.grade,
                 None if robust is None else robust.site,
                 gains.get(pair),
@@ -93,10 +96,10 @@ def edge_rows(result: Result, *, effects: bool = True) -> list[EdgeRow]:
 
 
 def _effect(effects: Effects, a: str, b: str) -> tuple[float | None, float | None, float | None, str | None]:
-    """The pooled direct effect, if it is one number."""
+    """Return the pooled direct effect, its interval and its unit; no numbers if there is one effect per level."""
     common = [one for one in effects.of(a, b) if one.pooled]
     direct = common[0].direct
-    if len(common) > 1 or direct is None or direct.value != direct.value:
+    if len(common) > 1 or direct is None or np.isnan(direct.value):
         return None, None, None, common[0].unit
     return direct.value, direct.low, direct.high, common[0].unit
 

@@ -32,9 +32,9 @@ class DiscreteScore:
     counts : Counts
         The distinct rows of the table and how often each occurs.
     kind : {"bdeu", "bic"}
-        The Bayesian score with a uniform prior over the joint table, or the multinomial likelihood with BIC's price.
+        The Bayesian score with a uniform prior over the joint table, or the multinomial likelihood with BIC's penalty.
     penalty : float
-        Multiplies BIC's price of a parameter; BDeu has none.
+        Multiplies BIC's penalty of a parameter; BDeu has none.
     equivalent_sample_size : float
         The weight of BDeu's prior, in rows.
 
@@ -69,7 +69,7 @@ class DiscreteScore:
         self._kind = kind
         self._price = penalty * np.log(counts.n) / 2
         self._prior = equivalent_sample_size
-        self._lent: Any = None  # the table as the loops hold it
+        self._in_loops: Any = None  # the table in the compiled loops
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class DiscreteScore:
 
     @property
     def widest(self) -> int:
-        """Levels of the variable that has most."""
+        """Largest number of levels of a variable."""
         return max(self._sizes, default=1)
 
     def local(self, queries: Sequence[Query]) -> Floats:
@@ -88,13 +88,13 @@ class DiscreteScore:
         np.cumsum([parents.bit_count() for _, parents in queries], out=first[1:])
         inside = np.array([j for _, parents in queries for j in bits.members(parents)], dtype=np.int64)
         out = np.empty(len(queries))
-        if kernel.loops.discrete_scores(*self._in_loops, nodes, first, inside, out):
+        if kernel.loops.discrete_scores(*self._arguments, nodes, first, inside, out):
             return out
         answer = self._bdeu if self._kind == "bdeu" else self._bic
         return np.array([answer(node, parents) for node, parents in queries], dtype=np.float64)
 
     def with_one_more(self, node: int, parents: int, others: Ints) -> Floats:
-        """Score a node with its parents and one more, for each of the others: `local`, from one numbering of rows.
+        """Score a node with its parents and one more, for each of the others: as `local`, but rows are numbered once.
 
         Examples
         --------
@@ -142,7 +142,7 @@ class DiscreteScore:
         """
         nodes, candidates = (np.ascontiguousarray(one, dtype=np.int64) for one in (nodes, candidates))
         out = np.empty((len(nodes), 1 << candidates.shape[1]))
-        if kernel.loops.discrete_lattices(*self._in_loops, nodes, candidates, out):
+        if kernel.loops.discrete_lattices(*self._arguments, nodes, candidates, out):
             return out
         return lattice_by_queries(self.local, nodes, candidates)
 
@@ -151,23 +151,23 @@ class DiscreteScore:
         return extremes_of(self.lattice(nodes, candidates))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what the loops hold, which cannot be copied: they take the table again."""
-        return {**vars(self), "_lent": None}
+        """Leave out the table in the compiled loops, which cannot be copied; it is made again when needed."""
+        return {**vars(self), "_in_loops": None}
 
     # -- in loops -------------------------------------------------------------------------------------------------
 
     @property
-    def _in_loops(self) -> tuple[Any, float, float]:
-        """The table as the loops hold it, and how they judge."""
-        if not self._lent:
-            self._lent = kernel.loops.discrete(self._rows, self._times, np.array(self._sizes, dtype=np.int64))
-        return self._lent, self._prior if self._kind == "bdeu" else 0.0, float(self._price)
+    def _arguments(self) -> tuple[Any, float, float]:
+        """Arguments of the compiled loops: the table, the weight of the prior (0 for BIC), and the penalty."""
+        if not self._in_loops:
+            self._in_loops = kernel.loops.discrete(self._rows, self._times, np.array(self._sizes, dtype=np.int64))
+        return self._in_loops, self._prior if self._kind == "bdeu" else 0.0, float(self._price)
 
     def _flipped(self, node: int, parents: Ints, others: Ints) -> Floats:
         """Score a node after each of the others has joined its parents, or left them if it is one."""
         out = np.empty(len(others))
         others = np.ascontiguousarray(others, dtype=np.int64)
-        if kernel.loops.discrete_flips(*self._in_loops, node, parents, others, out):
+        if kernel.loops.discrete_flips(*self._arguments, node, parents, others, out):
             return out
         before = sum(1 << parent for parent in parents.tolist())
         return self.local([(node, before ^ 1 << j) for j in others.tolist()])
@@ -179,7 +179,7 @@ class DiscreteScore:
         return np.ascontiguousarray(self._rows.T)
 
     def _tabulate(self, node: int, parents: int) -> tuple[Floats, int]:
-        """Count the node's levels for each parent configuration that occurs; say how many configurations could."""
+        """Count the node's levels for each parent configuration that occurs; return also how many are possible."""
         key = np.zeros(len(self._times), dtype=np.int64)
         cells = possible = 1
         for parent in bits.members(parents):
@@ -196,7 +196,7 @@ class DiscreteScore:
 
     def _bic(self, node: int, parents: int) -> float:
         table, possible = self._tabulate(node, parents)
-        # A set with more parameters than a float can hold is priced out, not an overflow; one without any is free.
+        # With more parameters than a float can hold the penalty is infinite, not an overflow; without any it is zero.
         parameters = _as_float(possible * (self._sizes[node] - 1))
         price = self._price * parameters if self._price and parameters else 0.0
         filled = table[table > 0]
@@ -210,9 +210,9 @@ class DiscreteScore:
         return float(cells.sum() - self._log_rising(table.sum(axis=1), possible).sum())
 
     def _log_rising(self, counts: Floats, shares: int) -> Floats:
-        """Log of the rising factorial, prior (prior + 1) ... (prior + count - 1), of a prior split into equal shares.
+        """Compute the log of the rising factorial, a (a + 1) ... (a + count - 1), for a = an equal share of the prior.
 
-        The first factor is taken apart: a share may be too small for a float, but its logarithm never is.
+        The first factor is computed separately: a share may be too small for a float, but its logarithm never is.
         """
         from scipy.special import gammaln
 
@@ -229,11 +229,11 @@ class _Flips:
         self._score, self._node, self._parents = score, node, 0
 
     def flip(self, other: int) -> None:
-        """Let a variable join the parents, or leave them if it is one."""
+        """Add a variable to the parents, or remove it if it is one."""
         self._parents ^= 1 << other
 
     def scores(self) -> Floats:
-        """Score of the node after each variable has joined or left; minus infinity for the node itself."""
+        """Score the node after each variable has joined or left; minus infinity for the node itself."""
         p = len(self._score.names)
         others = np.delete(np.arange(p), self._node)
         out = np.full(p, -np.inf)

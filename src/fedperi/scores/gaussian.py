@@ -37,7 +37,7 @@ class GaussianScore(GaussianByNumpy):
     blocks : sequence of sequences of int, optional
         The columns of each variable; one column each if not given.
     penalty : float
-        Multiplies the price of a parameter.
+        Multiplies the penalty of a parameter.
     site : str
         Whose table it is, for error messages.
 
@@ -60,7 +60,7 @@ class GaussianScore(GaussianByNumpy):
         """Answer a batch of (node, parents) queries.
 
         A set that uses more than half as many columns as there are rows scores minus infinity: with about as many
-        coefficients as rows the residual variance would be zero by counting.
+        coefficients as rows the residual variance would be nearly zero, whatever the data.
         """
         variables, starts = [], [0]
         for node, parents in queries:
@@ -77,11 +77,11 @@ class GaussianScore(GaussianByNumpy):
 
     @property
     def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int64], float, float, float]:
-        """What loops need to know about the score."""
+        """Arguments of the compiled loops."""
         return self._correlation, self._first, self._n, self._price, self._singular
 
     def with_one_more(self, node: int, parents: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Score a node with its parents and one more, for each of the others: `local`, from one factorisation.
+        """Score a node with its parents and one more, for each of the others: as `local`, from one factorisation.
 
         Examples
         --------
@@ -92,13 +92,14 @@ class GaussianScore(GaussianByNumpy):
         [12.1, 12.1]
         """
         inside = list(bits.members(parents))
-        scores = (
-            self._with_one_more(node, inside, others) if not self._wide and 2 * (len(inside) + 2) <= self._n else None
-        )
-        return self.local([(node, parents | 1 << j) for j in others.tolist()]) if scores is None else scores
+        if not self._wide and 2 * (len(inside) + 2) <= self._n:
+            scores = self._with_one_more(node, inside, others)
+            if scores is not None:
+                return scores
+        return self.local([(node, parents | 1 << j) for j in others.tolist()])
 
     def _with_one_more(self, node: int, inside: list[int], others: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """The same for variables of one column each; None if something is collinear, which `local` says better."""
+        """Do the same for variables of one column each; None if some are collinear: `local` has the better message."""
         between, left, variance = self._correlation[node, others], np.ones(len(others)), 1.0
         if inside:
             rows = self._correlation[inside]
@@ -136,7 +137,7 @@ class GaussianScore(GaussianByNumpy):
         return [Regression(self, node, start, self._n, self._price) for node in nodes]
 
     def climb(self, resolution: float, most_steps: int) -> list[int] | None:
-        """Climb to a DAG as `fedperi.discovery.optimum.hill_climb` does; None if that has to be done there.
+        """Climb to a DAG as `fedperi.discovery.optimum.hill_climb` does; None if the compiled loops do not do it.
 
         Examples
         --------
@@ -173,14 +174,14 @@ class GaussianScore(GaussianByNumpy):
         return out
 
     def _most_columns(self, variables: NDArray[np.int64]) -> int:
-        """Columns of the widest row of variables."""
+        """Return the largest number of columns in a row of variables."""
         return int(self._width[variables].sum(axis=1).max(initial=0)) if self._wide else variables.shape[1]
 
     def extremes(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
         """Score nodes with none of their candidates, with all of them, and with their best subset, row by row.
 
-        Rows that follow each other and differ in the last candidate only are computed together, at a fraction of what
-        their lattices would cost.
+        Consecutive rows that differ in the last candidate only are computed together, which is much faster than their
+        lattices.
 
         Examples
         --------
@@ -195,6 +196,6 @@ class GaussianScore(GaussianByNumpy):
         out, smallest = np.empty((3, len(nodes))), np.empty(1)
         if not for_loops or not kernel.loops.extremes(*self._table, variables, out, smallest):
             return extremes_of(self._lattice_by_numpy(variables))
-        if smallest[0] <= self._singular:  # which the lattice says better
+        if smallest[0] <= self._singular:  # `lattice` has the better message
             return extremes_of(self.lattice(nodes, candidates))
         return out[0], out[1], out[2]

@@ -1,4 +1,4 @@
-"""Block-Gaussian BIC with numpy: what compiled loops are compared with, and what computes the cases that they leave."""
+"""Block-Gaussian BIC with numpy: the reference for the compiled loops, and for cases that they do not compute."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .regression import SINGULAR
 from .score import Query, lattice_by_queries
 
 BATCH = 1 << 14
-"""Matrices factored at once, so that memory stays bounded whatever is asked."""
+"""Number of matrices that are factored at once, which limits the memory."""
 
 LATTICE_CELLS = 1 << 17
-"""Numbers held at once while lattices are computed: they stay in a processor's cache, more would be slower."""
+"""Number of values held while lattices are computed: they fit into a processor's cache, more would be slower."""
 
 
 class GaussianByNumpy:
     """Correlations of blocks of columns, and their scores; see `fedperi.scores.gaussian.GaussianScore`."""
 
-    _singular = SINGULAR  # a residual variance that is not above this means that columns are collinear
+    _singular = SINGULAR  # columns are collinear if a residual variance is at most this
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class GaussianByNumpy:
 
     @property
     def widest(self) -> int:
-        """Columns of the widest variable."""
+        """Largest number of columns of a variable."""
         return int(self._width.max(initial=1))
 
     def _local_by_numpy(self, queries: Sequence[Query]) -> NDArray[np.float64]:
@@ -110,7 +110,7 @@ class GaussianByNumpy:
         count = max(1, LATTICE_CELLS // (max(size * size, (1 + own) ** 2 << len(widths))))
         if len(variables) <= count:
             return self._lattice(variables, widths, own)
-        out = np.empty((len(variables), 1 << len(widths)), order="F")  # as the batches have it
+        out = np.empty((len(variables), 1 << len(widths)), order="F")  # the memory order of the batches
         for start in range(0, len(variables), count):
             some = slice(start, start + count)
             out[some] = self._lattice(variables[some], widths, own)
@@ -118,7 +118,7 @@ class GaussianByNumpy:
 
     def _lattice(self, variables: NDArray[np.int64], widths: tuple[int, ...], own: int) -> NDArray[np.float64]:
         """Score lattices of variables with blocks of equal widths, the nodes last, with numpy."""
-        if 2 * (sum(widths) + own) > self._n:  # too few rows for the largest sets, which `local` leaves out
+        if 2 * (sum(widths) + own) > self._n:  # too few rows for the largest sets, which score minus infinity
             return lattice_by_queries(self._local_by_numpy, variables[:, -1], variables[:, :-1])
         columns = variables
         if self._wide:
@@ -132,7 +132,7 @@ class GaussianByNumpy:
         return scores
 
     def _log_residual(self, columns: NDArray[np.int64], own: int) -> NDArray[np.float64]:
-        """Log-determinant of the residual covariance of the last `own` columns given the others, row by row."""
+        """Compute the log-determinant of the residual covariance of the last `own` columns given the others."""
         if columns.shape[1] == 1:
             return np.zeros(len(columns))
         if columns.shape[1] == 2 and own == 1:
@@ -150,7 +150,7 @@ class GaussianByNumpy:
         return np.asarray(np.log(roots[:, -own:]).sum(axis=1))
 
     def _owners(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The variables that columns belong to."""
+        """Return the variables to which columns belong."""
         return np.searchsorted(self._first, columns, side="right") - 1
 
     def _refuse(self, variables: NDArray[np.int64]) -> None:
@@ -162,7 +162,7 @@ class GaussianByNumpy:
 
 
 def _pivots(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Pivots of a Cholesky factorisation that stops, with zeros, where the matrix is singular."""
+    """Compute the pivots of a Cholesky factorisation; zeros after the one at which the matrix is singular."""
     work = matrix.copy()
     out = np.zeros(len(work))
     for i in range(len(work)):

@@ -1,7 +1,7 @@
 """Scores of a node for all subsets of a candidate set at once.
 
 A lattice is an array over the subsets of a list of candidates: bit t of the index says whether candidate t is in the
-subset. One elimination step a candidate doubles it, so that 2^m scores cost about as much as a handful of matrix
+subset. One elimination step per candidate doubles it, so that 2^m scores take about as long as a few matrix
 factorisations.
 """
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TINY = 1e-300
-"""Takes the place of pivots that are zero or less, where all is lost and only a division has to be possible."""
+"""Replaces pivots that are zero or negative, so that division is possible; such results are not used."""
 
 
 def subset_sizes(candidates: int) -> NDArray[np.int64]:
@@ -46,7 +46,7 @@ def subset_widths(widths: tuple[int, ...]) -> NDArray[np.int64]:
     out = np.zeros(1, dtype=np.int64)
     for width in widths:
         out = np.concatenate([out, out + width])
-    out.setflags(write=False)  # it is kept
+    out.setflags(write=False)  # it is cached
     return out
 
 
@@ -72,7 +72,7 @@ def best_of_subsets(lattice: Floats) -> Floats:
 
 
 Extremes = tuple[Floats, Floats, Floats]
-"""Of each row of a lattice: the values of the empty set, of the whole set, and the largest of all."""
+"""For each row of a lattice: the values of the empty set, of the whole set, and the largest of all."""
 
 
 def extremes_of(lattice: Floats) -> Extremes:
@@ -109,23 +109,23 @@ def best_of_proper_subsets(lattice: Floats) -> Floats:
 
 
 def eliminate(gram: Floats, widths: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Residual covariance of the last columns, given each subset of the blocks before them.
+    """Compute the residual covariance of the last columns, given each subset of the blocks before them.
 
     Parameters
     ----------
     gram : array, shape (b, q, q)
         A batch of positive definite matrices, the candidates' blocks first.
     widths : tuple of int
-        Columns of each candidate's block; what is left over are the node's own.
+        Number of columns of each candidate's block; the remaining columns are the node's own.
 
     Returns
     -------
     residual : array, shape (b, 2^m, own, own)
     smallest : array, shape (b,)
-        The smallest pivot met; zero or less where a matrix is singular.
+        The smallest pivot; zero or negative if a matrix is singular.
     """
-    # Columns first, then subsets and the batch, so that every operation runs over long stretches of memory. Above the
-    # diagonal is all that is ever read.
+    # Columns first, then subsets and the batch, so that every operation works on contiguous memory. Only the upper
+    # triangle is ever read.
     batch = gram.shape[0]
     work = np.ascontiguousarray(gram.transpose(1, 2, 0))[:, :, None]  # (columns left, columns left, subsets, b)
     smallest = np.full(batch, np.inf)
@@ -144,7 +144,7 @@ def eliminate(gram: Floats, widths: tuple[int, ...]) -> tuple[Floats, Floats]:
 
 
 def log_determinants(residual: Floats) -> tuple[Floats, Floats]:
-    """Logarithms of the determinants of a batch of lattices of covariances, and the smallest pivot of each lattice.
+    """Compute the log-determinants of a batch of lattices of covariances, and the smallest pivot of each lattice.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def log_determinants(residual: Floats) -> tuple[Floats, Floats]:
 
 
 def _eliminate_first(work: Floats, out: Floats) -> Floats:
-    """Residuals of a batch of matrices given their first column, above the diagonal; return the smallest pivots."""
+    """Write residuals of matrices given their first column (upper triangles) to `out`; return the smallest pivots."""
     pivot, row = work[0, 0], work[0, 1:]
     smallest = pivot.min(axis=0)
     np.multiply(row[:, None], row / np.maximum(pivot, TINY), out=out)

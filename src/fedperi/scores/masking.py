@@ -1,4 +1,4 @@
-"""The three maskings: what of a candidate parent set a site is judged by.
+"""The three maskings: which members of a candidate parent set count in a site's score.
 
 Each turns a lattice of local scores (all subsets of a candidate set) into the value of each set under the mask.
 """
@@ -16,20 +16,20 @@ Floats = NDArray[np.float64]
 MASKINGS = ("none", "consensus", "adaptive")
 
 INTERVENTION_PRICE = 1.0
-"""What it costs a site, in nats, to say that an intervention has cut a variable off from all its parents."""
+"""Penalty of a site, in nats, if an intervention removed all parents of a variable there."""
 
 PARTIAL_PRICE = 3.0
-"""The same for an intervention that has cut off some parents and left others.
+"""The same if it removed some parents and kept others.
 
-Without a price, every weak edge that a site's BIC happens to miss looks like an intervention; with ten sites there are
-several such in every run, and each can invent a v-structure. The prices are prior odds of about 1 to 3 and 1 to 20, and
-do not grow with n, while the gain from a true removal is half the logarithm of n an edge: in the limit they change
+Without a penalty, every weak edge that a site's BIC happens to miss looks like an intervention; with ten sites there
+are several in every run, and each can cause a false v-structure. The penalties are prior odds of about 1 to 3 and 1 to
+20, and do not grow with n, while a true removal gains half the logarithm of n per edge: in the limit they change
 nothing. docs/explanation/paper-methods.md has the experiment that chose them.
 """
 
 
 def consensus_mask(lattice: Floats, allowed: NDArray[np.bool_]) -> Floats:
-    """Judge a set by its members that are parents or neighbours in the site's own graph (the paper's mu).
+    """Score a set by its members that are parents or neighbours in the site's own graph (the paper's mu).
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def consensus_mask(lattice: Floats, allowed: NDArray[np.bool_]) -> Floats:
 
 
 def adaptive_mask(lattice: Floats, out: Floats | None = None) -> Floats:
-    """Judge a set by the part of it that the site's data support; leaving parents out has a price.
+    """Score a set by the part of it that the site's data support; leaving parents out has a penalty.
 
-    An edge that an intervention removed costs a site no more than that price, and no local graph is needed.
+    An edge that an intervention removed costs a site at most this penalty, and no local graph is needed.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ def adaptive_mask(lattice: Floats, out: Floats | None = None) -> Floats:
 
 
 def adaptive_mask_of(none: Floats, whole: Floats, best: Floats) -> Floats:
-    """The same for whole candidate sets only, from the extremes of their lattices."""
+    """Compute `adaptive_mask` for whole candidate sets only, from the extremes of their lattices."""
     return np.maximum(np.maximum(whole, none - INTERVENTION_PRICE), best - PARTIAL_PRICE)
 
 
 def supported_subsets(lattice: Floats) -> NDArray[np.int64]:
-    """Index of the subset by which `adaptive_mask` judges the whole candidate set, row by row."""
+    """Return, for each row, the index of the subset by which `adaptive_mask` scores the whole candidate set."""
     priced = lattice - PARTIAL_PRICE
     priced[..., 0] = lattice[..., 0] - INTERVENTION_PRICE
     priced[..., -1] = lattice[..., -1]

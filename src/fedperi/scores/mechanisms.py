@@ -1,22 +1,22 @@
-"""The score of a family when sites share mechanisms: from one summary per site, and nothing else.
+"""The score of a family when sites share mechanisms, from one summary per site.
 
 A family is a variable and a set of parents; its mechanism is how the variable depends on them: strengths, mean, spread.
 The paper's definition of general interventions says that a mechanism is the same at all sites but those where the
-variable is a target. So sites are put into groups. A group fits one mechanism to its pooled moments, and pays for its
-parameters once. A site alone may have a mechanism of its own, or one that is cut off from some of its parents, for a
-small price. The score is that of the best way found to do so:
+variable is a target. So sites are put into groups. A group has one mechanism, which is fitted to its pooled moments,
+and whose parameters count once. For a small penalty, other groups or single sites have another mechanism, or one
+without some of the parents. The score is that of the best groups found:
 
-    score(i, S) = max over groups of  sum of [fit of the group - (q / 2) log(rows of the group)] - prices
+    score(i, S) = max over groups of  sum of [fit of the group - (q / 2) log(rows of the group)] - penalties
 
 Two sites never have exactly the same mechanism. With a tolerance tau the mechanisms of a group scatter around a common
 one, by tau in units of one row's information: site k's n rows then count as n / c for the common fit, c = 1 + n tau^2,
-and the rest goes to its own. Every family takes the tolerance that explains it best; one above zero has a price.
+and the rest for its own. Every family uses the tolerance that explains it best; one above zero has a penalty.
 
 A variable with two values, or with categories, has no spread of its own: it follows from the mean. There the groups
 compare means and strengths only, each site with its own residual variance.
 
-The score is not equal for equivalent DAGs. That is the information: in the wrong direction, what one policy changes
-looks like two changes.
+Equivalent DAGs have different scores, which shows directions: in the wrong direction, one change by a policy looks like
+two changes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TOLERANCES = (0.0, 0.03, 0.1)
 
 
 class Prices(NamedTuple):
-    """What departing from the usual mechanism costs, in nats.
+    """Penalties for mechanisms that differ from the usual one, in nats.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Prices(NamedTuple):
     cut : float
         One without parents.
     some : float
-        One without some of the parents, of which there are many to choose from.
+        One without some of the parents; it is larger because there are many choices of them.
     tolerance : float
         A tolerance above zero, per site.
 
@@ -69,14 +69,14 @@ class Prices(NamedTuple):
 
 
 USUAL = Prices(1.0, 1.0, 3.0, 1.0)
-"""Prices where most mechanisms are shared."""
+"""Penalties if most mechanisms are shared."""
 
 SKEPTICAL = Prices(-2.0, -2.0, 0.0, 1.0)
-"""Prices where little is shared: every site that joins a group pays 3 nats more than usual. With few shared mechanisms,
+"""Penalties if little is shared: a site that joins a group costs 3 nats more than usual. If few mechanisms are shared,
 most of those that look alike do so by chance (docs/explanation/method.md has the experiment)."""
 
 CONSTANT = 1e-10
-"""Share of a column's variance over all sites below which it is constant at one of them."""
+"""A column is constant at a site if its variance there is at most this share of its variance over all sites."""
 
 
 class Mechanisms:
@@ -89,16 +89,16 @@ class Mechanisms:
     tolerances : sequence of float
         How much sites may differ and still share a mechanism.
     rows : float
-        What one row counts for. A third asks what would be left if rows told less than they seem to.
+        Weight of a row: below one, scores are as if rows had less information than the model assumes.
     share : bool
-        Whether sites may share mechanisms at all. If not, only what is cut off at a site tells of directions.
+        Whether sites may share mechanisms at all. If not, only arrows that are missing at a site give directions.
     prices : Prices
-        What departing from the usual mechanism costs.
+        Penalties for mechanisms that differ from the usual one.
     margin : float
-        Parent sets this many nats behind one of their subsets are hopeless: their supersets are not looked at, and
+        If the score of a parent set is this many nats below that of a subset, its supersets are not computed, and
         score minus infinity.
     others : sequence of float
-        Tolerances for which `lattices_changed` gives scores in addition, each alone.
+        Further tolerances: `lattices_changed` also returns the scores with each of them alone.
 
     Examples
     --------
@@ -139,13 +139,13 @@ class Mechanisms:
         self.first = np.cumsum([1, *(len(block) for block in self.summaries[0].blocks)]).astype(np.int64)
         self.spread = np.array([kind == "continuous" for kind in self.summaries[0].kinds])
         self.declared = np.array([[name in (s.targets or ()) for name in self.names] for s in summaries])
-        self._weigh(np.stack([s.mean for s in summaries]), [s.covariance for s in summaries])
+        self._set_moments(np.stack([s.mean for s in summaries]), [s.covariance for s in summaries])
 
     def joined(self, means: Floats, covariances: Floats, mean: Floats, across: Floats, variance: Floats) -> Mechanisms:
-        """Return the same with one more number, the last variable, which no site declares as a target.
+        """Return a copy with one more number, the last variable, which no site declares as a target.
 
-        Given are the moments of all sites in the units of the summaries: those that there are; the mean of the number,
-        its covariances with the columns, and its variance.
+        The moments of all sites are in the units of the summaries: means and covariances of the present columns; the
+        mean of the new one, its covariances with them, and its variance.
         """
         out = copy(self)
         out.names = (*self.names, "another")
@@ -155,18 +155,18 @@ class Mechanisms:
         q = means.shape[1]
         whole = np.empty((len(means), q + 1, q + 1))
         whole[:, :q, :q], whole[:, q, :q], whole[:, :q, q], whole[:, q, q] = covariances, across, across, variance
-        out._weigh(np.column_stack([means, mean]), whole)
+        out._set_moments(np.column_stack([means, mean]), whole)
         return out
 
-    def _weigh(self, means: Floats, covariances: Floats | Sequence[Floats]) -> None:
-        """Compute what depends on moments."""
+    def _set_moments(self, means: Floats, covariances: Floats | Sequence[Floats]) -> None:
+        """Set the moments, and compute everything that depends on them."""
         variances = np.stack([np.diag(own) for own in covariances])
         self.origin, self.unit = _common_units(self.summaries, means, variances)
         self.moments = _moments(means, covariances, self.origin, self.unit, self.n)
         self.constant = self._constant(variances)
         self.floor = self._least_variance()
-        self.single: dict[tuple[int, tuple[int, ...], float], Singles] = {}  # what `group_score` knows of single sites
-        self._lent = self._lend()
+        self.single: dict[tuple[int, tuple[int, ...], float], Singles] = {}  # the cache of `group_score`
+        self._in_loops = self._for_loops()
 
     def lattice(
         self,
@@ -178,8 +178,8 @@ class Mechanisms:
     ) -> Floats:
         """Score a node for `fixed` joined with every subset of `free`; minus infinity for sets that are not wanted.
 
-        Where nothing is fixed, the supersets of a set that is not wanted are not wanted either. Scores that are `known`
-        need not be computed again; those that are not are NaN.
+        If nothing is fixed, the supersets of a set that is not wanted are not wanted either. `known` has scores that
+        need not be computed again, and NaN for the others.
         """
         return self._scores(node, fixed, free, wanted, known=known, labels=False)[0]
 
@@ -187,15 +187,15 @@ class Mechanisms:
         """Score a node for every subset of `free` without each of the sites in turn, one row per site.
 
         The other sites stay in the groups that they are in with all sites, and so does the tolerance: one group changes
-        at a time, which is a tenth of the work of searching for groups again. Also with each of the `others` as the one
-        tolerance, one row per tolerance.
+        at a time, which is a tenth of the work of searching for groups again. The second array has the scores with each
+        of the `others` as the only tolerance, one row per tolerance.
         """
         without, others = np.empty((len(self.n), 1 << len(free))), np.empty((len(self.others), 1 << len(free)))
         self._scores(node, (), free, wanted, without, labels=False, others=others)
         return without, others
 
     def groups(self, node: int, parents: Sequence[int]) -> tuple[Ints, float]:
-        """Number the groups of sites that share the mechanism of a family; return also the tolerance it takes."""
+        """Number the groups of sites that share the mechanism of a family; return also the tolerance that it uses."""
         _, groups, tolerances = self._scores(node, parents, ())
         number: dict[int, int] = {}
         labels = [number.setdefault(label, len(number)) for label in groups[0].tolist()]
@@ -212,16 +212,16 @@ class Mechanisms:
         labels: bool = True,
         others: Floats | None = None,
     ) -> tuple[Floats, Ints, Floats]:
-        """Scores, groups and tolerances; the scores without each site are written where they are wanted.
+        """Compute scores, groups and tolerances; write the scores of `lattices_changed` to `without` and `others`.
 
-        Groups are not written if no `labels` are wanted: with a thousand sites they are most of the memory.
+        Groups are only computed with `labels`: with a thousand sites they need most of the memory.
         """
         subsets = 1 << len(free)
         out, tolerances = np.empty(subsets), np.empty(subsets)
         groups = np.empty((subsets if labels else 0, len(self.n)), dtype=np.int64)
         parents, named = np.array([*fixed, *free], dtype=np.int64), groups if labels else None
         if not kernel.loops.mechanism_scores(
-            self._lent, node, parents, len(fixed), wanted, known, out, named, tolerances, without, others
+            self._in_loops, node, parents, len(fixed), wanted, known, out, named, tolerances, without, others
         ):
             from .mechanisms_numpy import score_families
 
@@ -231,18 +231,19 @@ class Mechanisms:
         return out, groups, tolerances
 
     def _constant(self, variances: Floats) -> Bools:
-        """Which variables each site has set to one value."""
+        """Find the variables that are constant at each site."""
         return np.logical_and.reduceat(variances / self.unit**2 <= CONSTANT, self.first[:-1] - 1, axis=1)
 
     def _least_variance(self) -> Floats:
-        """How small a residual variance may be. An indicator that never varies might have: as with half a row more."""
+        """Compute the smallest residual variances; for an indicator, as if half a row more had another value."""
         floor = np.full((len(self.n), len(self.origin) + 1), CONSTANT)
         for variable in np.flatnonzero(~self.spread):
             columns = slice(int(self.first[variable]), int(self.first[variable + 1]))
             floor[:, columns] = 0.5 / self.n[:, None] / self.unit[columns.start - 1 : columns.stop - 1] ** 2
         return floor
 
-    def _lend(self) -> Any:
+    def _for_loops(self) -> Any:
+        """Hand the moments and options to the compiled loops."""
         return kernel.loops.mechanisms(
             np.ascontiguousarray(self.moments.reshape(-1, self.moments.shape[2])),
             self.first,
@@ -260,7 +261,7 @@ class Mechanisms:
 
 
 def _common_units(summaries: Sequence[Summary], means: Floats, variances: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of every column over all sites: units for numerical comfort, the same for all."""
+    """Compute the mean and the standard deviation of every column over all sites, as common units."""
     weights = np.array([float(summary.rows) for summary in summaries])
     weights /= weights.sum()
     origin = weights @ means
@@ -269,7 +270,7 @@ def _common_units(summaries: Sequence[Summary], means: Floats, variances: Floats
 
 
 def _moments(means: Floats, covariances: Floats | Sequence[Floats], origin: Floats, unit: Floats, n: Floats) -> Floats:
-    """Sums of products of (1, columns) at every site, in common units."""
+    """Compute the sums of products of (1, columns) at every site, in common units."""
     q = means.shape[1]
     moments, areas = np.empty((len(n), q + 1, q + 1)), np.outer(unit, unit)
     for own, mean, covariance in zip(moments, (means - origin) / unit, covariances, strict=True):

@@ -1,6 +1,6 @@
-"""Sites that share a mechanism: the score of a group of them, and how sites are split into groups, by definition.
+"""Groups of sites that share a mechanism: their scores, and how sites are split into groups.
 
-The part of `fedperi.scores.mechanisms_numpy` that knows nothing of families but their moments.
+The part of `fedperi.scores.mechanisms_numpy` that needs only the moments of a family.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from .mechanisms import CONSTANT, USUAL, Prices
 Floats = NDArray[np.float64]
 
 TOO_FEW = -1e9
-"""What a site scores alone if it has too few rows for the family: it must join others."""
+"""Score of a single site that has too few rows for the family, so that it must join others."""
 
 MOST_TOGETHER = 12
-"""Groups of sites that are compared with each other at a time."""
+"""Largest number of groups that are compared with each other at once."""
 
 MANY, AT_ONCE = 128, 16
-"""From this size of a group on several sites leave it at a time: one of this number."""
+"""If a group has at least `MANY` sites, several may leave it at once: one in `AT_ONCE`."""
 
 LEAST_GAIN = 1e-7
-"""Nats by which moving a site must gain."""
+"""Smallest gain, in nats, for which a site is moved."""
 
 NEAR = 3.0
-"""Nats that a move may seem to lose, and still be looked at."""
+"""A move is computed exactly unless its approximate loss exceeds this, in nats."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Sites that share a mechanism: their weighted moments, one matrix per part; rows; what joining does not change.
+    """Sites that share a mechanism: their weighted moments, one matrix per part, and their rows.
 
-    `score` is with all parents; `value` the better of that and fewer parents, with prices; `cut` are the parents that
-    it is left with then; `fit` is the fit of a site alone.
+    `fixed` is the part of the score that joining does not change. `score` is with all parents; `value` is the better of
+    this and fewer parents, minus penalties; `cut` are the parents that remain then; `fit` is the fit of a site alone.
     """
 
     members: tuple[int, ...]
@@ -51,7 +51,7 @@ class Group:
 
 
 def residual_squares(moments: Floats, last: int, least: float) -> tuple[Floats, int]:
-    """Residual sums of squares of the last columns, each given all before it, and the rank of the columns before."""
+    """Compute residual sums of squares of the last columns, each given all before it, and the rank of the others."""
     left, rank = moments.copy(), 0
     squares = []
     for at in range(len(moments)):
@@ -65,13 +65,13 @@ def residual_squares(moments: Floats, last: int, least: float) -> tuple[Floats, 
 
 
 def count_parameters(own: int, rank: int, spread: bool) -> float:
-    """Count what a mechanism consists of: strengths, means, what the node's own columns are to each other, spread."""
+    """Count the parameters of a mechanism: strengths, means, regressions between the node's own columns, spread."""
     return own * rank + own * (own - 1) / 2 + (own if spread else 0)
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """The score of groups of sites, for one family: how many columns it has, and what departures cost."""
+    """The score of groups of sites, for one family with given numbers of columns."""
 
     regressors: int
     own: int
@@ -82,7 +82,7 @@ class Scorer:
     prices: Prices = USUAL
 
     def join(self, *groups: Group) -> Group:
-        """Let groups share one mechanism."""
+        """Join groups into one that shares a mechanism."""
         if len(groups) == 1:
             return groups[0]
         moments = tuple(sum(parts[1:], start=parts[0]) for parts in zip(*(g.moments for g in groups), strict=True))
@@ -95,7 +95,7 @@ class Scorer:
         return joint
 
     def score_of(self, moments: Sequence[Floats], rows: float, fixed: float) -> float:
-        """Score of several sites with one mechanism, from their moments."""
+        """Compute the score of several sites with one mechanism, from their moments."""
         if self.spread:
             squares, rank = residual_squares(moments[0], self.own, CONSTANT * rows)
             fit = -0.5 * rows * float((np.log(np.maximum(squares / rows, 1e-300)) + 1).sum())
@@ -105,7 +105,7 @@ class Scorer:
         return float(fit + fixed - 0.5 * self.parameters(rank) * np.log(rows))
 
     def cut_to(self, group: Group, parents: tuple[int, ...] | None) -> Group:
-        """Cut a group off from all but some parents, if that is better."""
+        """Keep only some parents of a group, if this is better."""
         if parents is None or not self.exact or not self.spread:
             return group
         price = self.prices.some if parents else self.prices.cut
@@ -113,28 +113,26 @@ class Scorer:
         return replace(group, value=found, cut=parents) if found > group.value else group
 
     def _score_some(self, moments: Floats, rows: float, parents: tuple[int, ...]) -> float:
-        """Score of a group that is left with some of its parents."""
+        """Compute the score of a group with some of its parents."""
         starts = np.cumsum([1, *self.widths]).tolist()
         kept = [0]
         for parent, start, width in zip(self.parents, starts, self.widths, strict=False):
             kept += range(start, start + width) if parent in parents else []
         kept += range(self.regressors, self.regressors + self.own)
-        squares, rank = residual_squares(moments[np.ix_(kept, kept)], self.own, CONSTANT * rows)
-        fit = -0.5 * rows * float((np.log(np.maximum(squares / rows, 1e-300)) + 1).sum())
-        return float(fit - 0.5 * self.parameters(rank) * np.log(rows))
+        return self.score_of((moments[np.ix_(kept, kept)],), rows, 0.0)
 
     def parameters(self, rank: int) -> float:
-        """Parameters that are compared."""
+        """Count the parameters of a mechanism."""
         return count_parameters(self.own, rank, self.spread)
 
     def fit_around(self, site: Group, group: Group) -> float:
-        """Fit of a site around the mechanism of a group."""
+        """Compute the fit of a site around the mechanism of a group."""
         total = 0.0
         for j in range(self.own):
             part, column = (0 if self.spread else j), self.regressors + j
             theirs, here = group.moments[part], site.moments[part]
             before = slice(0, column)
-            weights = _solve(theirs[before, before], theirs[before, column], CONSTANT * group.moments[part][0, 0])
+            weights = _solve(theirs[before, before], theirs[before, column], CONSTANT * theirs[0, 0])
             v = np.append(-weights, 1.0)
             around = max(float(v @ here[: column + 1, : column + 1] @ v), 0.0)
             left = float(v @ theirs[: column + 1, : column + 1] @ v)
@@ -144,7 +142,7 @@ class Scorer:
 
 
 def _solve(moments: Floats, cross: Floats, least: float) -> Floats:
-    """Weights of a regression; those of columns that the columns before determine are zero."""
+    """Compute the weights of a regression; those of columns that are determined by the columns before are zero."""
     kept: list[int] = []
     for at in range(len(moments)):
         inside = [*kept, at]
@@ -156,15 +154,15 @@ def _solve(moments: Floats, cross: Floats, least: float) -> Floats:
 
 
 def find_groups(sites: list[Group], score: Scorer) -> list[Group]:
-    """Split the sites into groups: those that leave the group of all, joined again and moved where it gains."""
+    """Split the sites into groups: sites leave the group of all, are joined again, and move if this gains."""
     groups = _agglomerate(_peel(sites, score), score)
     return _move_sites(sites, groups, score) if len(groups) > 1 and len(sites) <= MOST_TOGETHER else groups
 
 
 def _peel(sites: list[Group], score: Scorer) -> list[Group]:
-    """Take sites out of the group of all, those that gain most by it first, while some gain.
+    """Remove sites from the group of all, those that gain most by it first, while one gains.
 
-    They leave one after the other, or a few at a time where there are many.
+    They leave one by one, or several at once if there are many.
     """
     inside, outside, single = list(sites), list[Group](), False
     if len(sites) < 2:
@@ -178,7 +176,7 @@ def _peel(sites: list[Group], score: Scorer) -> list[Group]:
         out = {site.members for site in leavers}
         rest = [site for site in inside if site.members not in out]
         fewer = score.join(*rest)
-        if fewer.score + sum(site.value for site in leavers) <= whole.score:  # they seemed to gain, and do not
+        if fewer.score + sum(site.value for site in leavers) <= whole.score:  # the approximate gain was wrong
             if len(leavers) == 1:
                 break
             single = True
@@ -189,9 +187,9 @@ def _peel(sites: list[Group], score: Scorer) -> list[Group]:
 
 
 def _most_apart(sites: list[Group], whole: Group, score: Scorer, most: int) -> list[Group]:
-    """Which sites seem to gain most by leaving their group, at most some.
+    """Find the sites, up to `most`, that gain most by leaving their group, approximately.
 
-    Without a site of n of N rows the mechanism of the others lies N / (N - n) times as far from it, as a mean does.
+    Without a site that has n of N rows, the mechanism of the others is N / (N - n) times as far from it, as a mean is.
     """
     gains: list[tuple[float, Group]] = []
     for site in sites:
@@ -206,7 +204,7 @@ def _most_apart(sites: list[Group], whole: Group, score: Scorer, most: int) -> l
 
 
 def _agglomerate(groups: list[Group], score: Scorer) -> list[Group]:
-    """Join groups, those that gain most first, while it gains; many sites in batches first."""
+    """Join groups, the pair that gains most first, while one gains; many groups are joined in batches first."""
     while len(groups) > MOST_TOGETHER:
         batches = [groups[at : at + MOST_TOGETHER] for at in range(0, len(groups), MOST_TOGETHER)]
         fewer = [group for batch in batches for group in _join_within(batch, score)]
@@ -228,7 +226,7 @@ def _join_within(groups: list[Group], score: Scorer) -> list[Group]:
 
 
 def _move_sites(sites: list[Group], groups: list[Group], score: Scorer) -> list[Group]:
-    """Move single sites to another group, or out of theirs, the one that gains most first, while one gains."""
+    """Move single sites to another group, or out of theirs, the move that gains most first, while one gains."""
     alone = {site.members[0]: site for site in sites}
     parts = [list(group.members) for group in groups]
 
@@ -264,7 +262,7 @@ def _move_sites(sites: list[Group], groups: list[Group], score: Scorer) -> list[
 
 
 def _adds(score: Scorer, site: Group, group: Group, sign: int) -> float:
-    """About what a site adds to a group that it would join (1), or is in (-1), with its mechanism as it is.
+    """Approximate what a site adds to a group that it would join (1), or is in (-1), if the mechanism stays.
 
     Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for n that join.
     """

@@ -1,6 +1,6 @@
-"""The score of `fedperi.scores.mechanisms`, one family at a time and by definition: where there are no compiled loops.
+"""The score of `fedperi.scores.mechanisms` with numpy, one family at a time: used if there are no compiled loops.
 
-It says what _kernel/mechanisms.c computes, in fewer words and a hundred times slower.
+It defines what _kernel/mechanisms.c computes, which is a hundred times faster.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Alone:
-    """What one site says of a family by itself."""
+    """The fit of a family at one site alone."""
 
     score: float
     likelihood: float
@@ -45,8 +45,8 @@ def score_families(
     """Score a node for its first `fixed` parents joined with every subset of the others.
 
     Returns the scores, the group of every site (named by its lowest member) and the tolerance, for each set. The scores
-    without each site are written to `without`, if it is given. Tried are the tolerances of `mechanisms`, unless others
-    are given.
+    without each site are written to `without`, if it is given. Without `tolerances_tried`, those of `mechanisms` are
+    tried.
     """
     tried = mechanisms.tolerances if tolerances_tried is None else tolerances_tried
     sites, count, subsets = range(len(mechanisms.n)), len(parents), 1 << len(parents)
@@ -57,23 +57,23 @@ def score_families(
     ]
     for fits in alone:
         for at, fit in enumerate(fits):
-            if fit.score == TOO_FEW:  # it could fit anything: its spread is that without parents
+            if fit.score == TOO_FEW:  # everything fits: the spread is taken from the fit without parents
                 fits[at] = Alone(TOO_FEW, fits[0].likelihood, fit.parameters, fits[0].variance)
     shape = 1 << (count - fixed)
     out, groups, tolerances = np.full(shape, -np.inf), np.zeros((shape, len(sites)), dtype=np.int64), np.zeros(shape)
     if without is not None:
         without[:] = -np.inf
-    hopeless, best = np.zeros(shape, dtype=bool), np.full(shape, -np.inf)
+    skipped, best = np.zeros(shape, dtype=bool), np.full(shape, -np.inf)
     for at in range(shape):
         inside = [] if fixed else [at ^ 1 << t for t in range(count) if at >> t & 1]
         best[at] = max((best[one] for one in inside), default=-np.inf)
-        if any(hopeless[one] for one in inside) or (wanted is not None and not wanted[at]):
-            hopeless[at] = not fixed
+        if any(skipped[one] for one in inside) or (wanted is not None and not wanted[at]):
+            skipped[at] = not fixed
             continue
         full = at << fixed | (1 << fixed) - 1
         here = {k: alone[k][full] for k in sites if alone[k]}
         cuts = {k: _cut([fit.score for fit in alone[k]], full, mechanisms.prices) for k in here}
-        left = {k: tuple(chosen[at]) for k, (_, at) in cuts.items()}
+        left = {k: tuple(chosen[part]) for k, (_, part) in cuts.items()}
         for tau in tried.tolist():
             scores = {k: score for k, (score, _) in cuts.items()}
             score, found, fewer = _score(mechanisms, node, chosen[full], here, scores, left, tau, without is not None)
@@ -83,13 +83,13 @@ def score_families(
                 out[at], groups[at], tolerances[at] = score, found, tau
                 if without is not None:
                     without[:, at] = fewer - price * (len(sites) - 1)
-        hopeless[at] = out[at] < best[at] - mechanisms.margin
+        skipped[at] = out[at] < best[at] - mechanisms.margin
         best[at] = max(best[at], out[at])
     return out, groups, tolerances
 
 
 class Singles(NamedTuple):
-    """What all sites say of a family, each by itself: matrices of weighted moments, one per part; see `Group`."""
+    """The fits of a family at all sites, each alone: weighted moments, one array per part; see `Group`."""
 
     moments: tuple[Floats, ...]
     rows: Floats
@@ -98,11 +98,11 @@ class Singles(NamedTuple):
 
 
 MOST_KEPT = 1 << 24
-"""Numbers that are kept of single sites, over all families."""
+"""Largest number of values that are cached for single sites, over all families."""
 
 
 def group_score(mechanisms: Mechanisms, node: int, parents: Sequence[int], sites: Sequence[int], tau: float) -> float:
-    """Score of some sites that share one mechanism, before any price."""
+    """Compute the score of some sites that share one mechanism, without any penalty."""
     columns = [0, *columns_of(mechanisms, parents)], own_columns(mechanisms, node)
     family = (node, tuple(parents), tau)
     if family not in mechanisms.single:  # many groups are compared, and each site is in most of them
@@ -120,7 +120,7 @@ def group_score(mechanisms: Mechanisms, node: int, parents: Sequence[int], sites
 
 
 def _singles(mechanisms: Mechanisms, node: int, columns: tuple[list[int], list[int]], tau: float) -> Singles:
-    """`_alone` and `_single` of all sites at once, but for cuts; meaningless where the node is constant."""
+    """Compute `_alone` and `_single` for all sites at once, without cuts; meaningless where the node is constant."""
     before, own = columns
     n, spread, inside = mechanisms.n, bool(mechanisms.spread[node]), before + own
     moments = mechanisms.moments[:, inside][:, :, inside]
@@ -142,7 +142,7 @@ def _singles(mechanisms: Mechanisms, node: int, columns: tuple[list[int], list[i
 
 
 def _residual_squares(moments: Floats, last: int, least: Floats) -> tuple[Floats, Floats]:
-    """`residual_squares` of all sites at once."""
+    """Compute `residual_squares` for all sites at once."""
     left, rank, size = moments, np.zeros(len(moments)), moments.shape[1]
     squares = np.empty((len(moments), last))
     for at in range(size):
@@ -157,12 +157,12 @@ def _residual_squares(moments: Floats, last: int, least: Floats) -> tuple[Floats
 
 
 def columns_of(mechanisms: Mechanisms, variables: Sequence[int]) -> list[int]:
-    """Columns of some variables among the moments, of which the first is the constant."""
+    """List the columns of some variables in the moments, where column 0 is the constant."""
     return [c for v in variables for c in range(int(mechanisms.first[v]), int(mechanisms.first[v + 1]))]
 
 
 def own_columns(mechanisms: Mechanisms, node: int) -> list[int]:
-    """Columns of a node that its parents explain: of a number the first, which is itself; its powers follow from it."""
+    """List the columns of a node that its parents explain: of a number only the first, as its powers follow from it."""
     columns = columns_of(mechanisms, [node])
     return columns[:1] if mechanisms.spread[node] else columns
 
@@ -180,7 +180,7 @@ def _alone(mechanisms: Mechanisms, node: int, parents: Sequence[int], site: int)
 
 
 def _cut(scores: Sequence[float], at: int, prices: Prices) -> tuple[float, int]:
-    """The best that a site can have with fewer parents, none of them or some; and which it is left with."""
+    """Find the best score of a site with fewer parents, none or some of them, and which of them remain."""
     if not at:
         return -np.inf, 0
     some = max((part for part in range(at) if not part & ~at), key=lambda part: scores[part])
@@ -198,23 +198,24 @@ def _score(
     tau: float,
     without: bool,
 ) -> tuple[float, Ints, Floats]:
+    """Score one family with one tolerance; return also the group of every site, and the scores without each site."""
     columns = [0, *columns_of(mechanisms, parents)], own_columns(mechanisms, node)
     spread = bool(mechanisms.spread[node])
-    told, groups = dict[int, float](), list[Group]()
+    at_targets, groups = dict[int, float](), list[Group]()
     for k, fit in alone.items():
         if mechanisms.declared[k, node]:
-            told[k] = max(fit.score, cuts[k] + mechanisms.prices.cut)
+            at_targets[k] = max(fit.score, cuts[k] + mechanisms.prices.cut)
         else:
             groups.append(_single(mechanisms, k, columns, fit, cuts[k], tau, spread, left[k]))
     shapes = [len(columns_of(mechanisms, [parent])) for parent in parents]
     score = Scorer(len(columns[0]), len(columns[1]), spread, tuple(parents), tuple(shapes), tau == 0, mechanisms.prices)
     found = find_groups(groups, score) if mechanisms.share else groups
-    labels, declared = np.arange(len(mechanisms.n)), sum(told.values())
+    labels, declared = np.arange(len(mechanisms.n)), sum(at_targets.values())
     for group in found:
         labels[list(group.members)] = min(group.members)
     total = declared + _add_up(found)
     fewer = np.full(len(mechanisms.n), total)
-    for k, value in told.items():
+    for k, value in at_targets.items():
         fewer[k] -= value
     for group in found if without else []:
         for k in group.members:
@@ -235,7 +236,7 @@ def _members(sites: list[Group], group: Group) -> list[Group]:
 
 
 def _add_up(groups: list[Group]) -> float:
-    """Add up groups, one of which has all parents, free of charge."""
+    """Add up groups, one of which has all parents without a penalty."""
     return sum(group.value for group in groups) + max((group.score - group.value for group in groups), default=0.0)
 
 

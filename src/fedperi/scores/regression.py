@@ -8,22 +8,22 @@ from numpy.typing import NDArray
 from .score import FlipsByQueries, Score
 
 SINGULAR = 1e-10
-"""Share of a column's variance below which it counts as an exact linear combination of others: a correlation computed
-from 8-byte floats is no more exact."""
+"""Share of a column's variance below which it counts as an exact linear combination of others: correlations computed
+from 8-byte floats are not more exact."""
 
 
 class Regression(FlipsByQueries):
     """The score of a node after every change of one parent, where all variables have one column.
 
-    Kept are the rows of a Cholesky factorisation, one for each parent in the order in which they joined: the part of it
-    that the parents before it leave over, in units of its deviation, as its covariance with every variable and as a
-    combination of the parents. A parent that joins adds a row, so that a step costs no factorisation.
+    The rows of a Cholesky factorisation are kept, one per parent in the order in which they joined. A row describes the
+    residual of the parent given those before it, divided by its standard deviation: its covariance with every variable,
+    and its weights on the parents. A parent that joins adds a row, so that no step needs a factorisation.
 
     Parameters
     ----------
     score : Score
-        The score of which this is a part. It is asked if variables are collinear, which it says better, and for sets
-        that are too large for the rows.
+        The score of which this is a part. It is used for sets that are too large for the number of rows, and if
+        variables are collinear: it has the better message.
     node : int
         The node.
     start : array, shape (p, 2p)
@@ -31,7 +31,7 @@ class Regression(FlipsByQueries):
     n : float
         Number of rows.
     price : float
-        What a parent costs.
+        Penalty of a parent.
     """
 
     def __init__(self, score: Score, node: int, start: NDArray[np.float64], n: float, price: float) -> None:
@@ -41,11 +41,11 @@ class Regression(FlipsByQueries):
 
     def _begin(self) -> None:
         # Every array has two halves, for the variables that may join and for the parents that may leave. A parent that
-        # leaves was worth the square of its coefficient over the sum of its squared shares in the rows; one that joins
-        # will be worth the square of its covariance with the node over its variance, both given the parents.
+        # leaves explained its squared coefficient divided by the sum of its squared weights in the rows; one that joins
+        # will explain its squared covariance with the node divided by its variance, both given the parents.
         p = self._start.shape[0]
         self._joined: list[int] = []
-        self._rows = np.empty((0, 2 * p))  # covariance with every variable; share of every parent
+        self._rows = np.empty((0, 2 * p))  # covariance with every variable; weight of every parent
         self._over = np.repeat([1.0, -1.0], p)  # variances; minus the sums of squares
         self._over[self._node] = np.inf  # it never joins
         self._with_node = self._start[self._node].copy()  # covariances; minus the coefficients
@@ -53,7 +53,7 @@ class Regression(FlipsByQueries):
         self._prices = np.full(p, self._price)
 
     def flip(self, other: int) -> None:
-        """Let a variable join the parents, or leave them if it is one."""
+        """Add a variable to the parents, or remove it if it is one."""
         super().flip(other)
         if self._parents >> other & 1:
             self._join(other)
@@ -79,13 +79,13 @@ class Regression(FlipsByQueries):
         self._joined.append(other)
 
     def scores(self) -> NDArray[np.float64]:
-        """Score of the node after each variable has joined or left; minus infinity for the node itself."""
+        """Score the node after each variable has joined or left; minus infinity for the node itself."""
         p, size = len(self._prices), len(self._joined)
         if 2 * (size + 2) > self._n or self._over[:p].min() <= SINGULAR:
             return super().scores()
-        worth = self._with_node * self._with_node
-        worth /= self._over
-        residual = self._variance - worth[:p] - worth[p:]
+        explained = self._with_node * self._with_node
+        explained /= self._over
+        residual = self._variance - explained[:p] - explained[p:]
         if residual.min() <= SINGULAR:
             return super().scores()
         scores: NDArray[np.float64] = -self._n / 2 * np.log(residual) - (self._prices + size * self._price)

@@ -1,4 +1,4 @@
-"""What a search asks of a score, and the memory that asks each question once."""
+"""The interface between searches and scores, and a cache of scores."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Query = tuple[int, int]
 """A node and a candidate parent set, as a bit set (see `fedperi.graph.bits`)."""
 
 RESOLUTION = 1e-4
-"""Score differences below this are rounding (at n = 10^10 it reaches 10^-6), never evidence: BIC weighs an edge with
-half the logarithm of n. Searches move only for more, so they cannot cycle on noise."""
+"""Score differences below this are rounding errors (10^-6 at n = 10^10), not evidence: BIC's penalty of an edge is half
+the logarithm of n. Searches move only if they gain more, so that rounding errors cannot make them cycle."""
 
 
 class Score(Protocol):
-    """A decomposable score, higher is better. Plain BIC, an oracle and a federation's regrets all satisfy it."""
+    """A decomposable score, higher is better. Plain BIC, an oracle and a federation's regrets are such scores."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables; queries count them from 0 in this order."""
+        """The variables; queries number them from 0 in this order."""
 
     def local(self, queries: Sequence[Query]) -> NDArray[np.float64]:
         """Answer a batch: how well each query's node is explained by its parent set."""
@@ -35,48 +35,48 @@ Addition = tuple[int, int, NDArray[np.int64]]
 
 @runtime_checkable
 class AddingScore(Score, Protocol):
-    """A score that also answers for one more parent, any of many, at once."""
+    """A score that also computes, in one call, what each of many further parents would make of it."""
 
     def with_one_more(self, node: int, parents: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
         """Score the node with its parents and each of the others in turn."""
 
 
 class LatticeScore(Score, Protocol):
-    """A score that also answers for all subsets of a candidate set at once."""
+    """A score that also computes all subsets of a candidate set in one call."""
 
     @property
     def widest(self) -> int:
-        """Columns, or levels, of the widest variable."""
+        """Largest number of columns, or levels, of a variable."""
 
     def lattice(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Row r: the scores of ``nodes[r]`` for all subsets of ``candidates[r]``, as in `fedperi.scores.lattice`."""
+        """Score ``nodes[r]`` for all subsets of ``candidates[r]`` in row r, as in `fedperi.scores.lattice`."""
 
     def extremes(self, nodes: NDArray[np.int64], candidates: NDArray[np.int64]) -> Extremes:
-        """Row r: scores of ``nodes[r]`` for none of ``candidates[r]``, for all of them, and for their best subset."""
+        """Score ``nodes[r]`` for none of ``candidates[r]``, for all of them, and for their best subset."""
 
 
 class Flips(Protocol):
-    """A node whose parents change one at a time, and what every next change would make of its score."""
+    """A node whose parents change one at a time, and its score after every possible next change."""
 
     def flip(self, other: int) -> None:
-        """Let a variable join the parents, or leave them if it is one."""
+        """Add a variable to the parents, or remove it if it is one."""
 
     def scores(self) -> NDArray[np.float64]:
-        """Score of the node after each variable has joined or left; minus infinity for the node itself."""
+        """Score the node after each variable has joined or left; minus infinity for the node itself."""
 
 
 class FlipsByQueries:
-    """The same for scores that know no better way."""
+    """The same for scores without a faster way."""
 
     def __init__(self, score: Score, node: int) -> None:
         self._score, self._node, self._parents = score, node, 0
 
     def flip(self, other: int) -> None:
-        """Let a variable join the parents, or leave them if it is one."""
+        """Add a variable to the parents, or remove it if it is one."""
         self._parents ^= 1 << other
 
     def scores(self) -> NDArray[np.float64]:
-        """Score of the node after each variable has joined or left; minus infinity for the node itself."""
+        """Score the node after each variable has joined or left; minus infinity for the node itself."""
         others = [j for j in range(len(self._score.names)) if j != self._node]
         out = np.full(len(others) + 1, -np.inf)
         out[others] = self._score.local([(self._node, self._parents ^ 1 << j) for j in others])
@@ -85,22 +85,22 @@ class FlipsByQueries:
 
 @runtime_checkable
 class FlippingScore(Score, Protocol):
-    """A score that follows changes of one parent in a better way."""
+    """A score with a faster way to follow changes of one parent."""
 
     def flips(self) -> list[Flips]:
-        """Begin with all nodes, without parents."""
+        """Return the flips of every node, which start without parents."""
 
 
 @runtime_checkable
 class ClimbingScore(Score, Protocol):
-    """A score that knows a faster way to climb to a good DAG."""
+    """A score with a faster way to climb to a good DAG."""
 
     def climb(self, resolution: float, most_steps: int) -> list[int] | None:
-        """Return the parents of each node as bit sets; None if there is no faster way this time."""
+        """Return the parents of each node as bit sets; None if the faster way is not available."""
 
 
 def flips(score: Score) -> list[Flips]:
-    """Follow every node of a score, from no parents on."""
+    """Return the flips of every node of a score, which start without parents."""
     if isinstance(score, FlippingScore):
         return score.flips()
     return [FlipsByQueries(score, node) for node in range(len(score.names))]
@@ -109,7 +109,7 @@ def flips(score: Score) -> list[Flips]:
 def lattice_by_queries(
     local: Callable[[Sequence[Query]], NDArray[np.float64]], nodes: NDArray[np.int64], candidates: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Compute lattices one subset at a time, from answers to queries, for scores that know no better way."""
+    """Compute lattices one subset at a time, from answers to queries, for scores without a faster way."""
     queries = []
     for node, row in zip(nodes.tolist(), candidates.tolist(), strict=True):
         sets = [0]
@@ -122,10 +122,10 @@ def lattice_by_queries(
 
 
 class ScoreCache:
-    """Remember the answers of a score, and ask the missing ones in one batch.
+    """A cache of the answers of a score; `fetch` computes missing ones in one batch.
 
-    Searches are written as plain code over ``cache[node, parents]``; calling `fetch` first with everything a step will
-    look at turns thousands of questions into one.
+    Searches are plain code that uses ``cache[node, parents]``; a call of `fetch` with everything that a step needs
+    replaces thousands of queries.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class ScoreCache:
         self._more: dict[Query, int] = {}  # how many additions were asked at once
 
     def fetch(self, queries: Iterable[Query]) -> None:
-        """Ask what is not known yet, in one batch."""
+        """Compute what is not cached yet, in one batch."""
         missing = [query for query in dict.fromkeys(queries) if query not in self._known]
         if missing:
             self._known.update(zip(missing, self.score.local(missing).tolist(), strict=True))
@@ -159,7 +159,7 @@ class ScoreCache:
         return value
 
     def gains(self, additions: Sequence[Addition]) -> list[NDArray[np.float64]]:
-        """Tell what each of the others would add to a node's parents."""
+        """Compute how much the score of a node gains from each of the other variables as a further parent."""
         self.fetch((node, parents) for node, parents, _ in additions)
         if self._one_more is None:
             self.fetch((node, parents | 1 << j) for node, parents, others in additions for j in others.tolist())
@@ -167,7 +167,7 @@ class ScoreCache:
         found = []
         for node, parents, others in additions:
             before = self[node, parents]
-            # Nothing is added to a set that is too large to be judged already.
+            # A set that is already too large to be scored gains nothing.
             found.append(one_more(node, parents, others) - (before if before > -np.inf else np.inf))
             if self._one_more is not None:
                 self._more[node, parents] = max(len(others), self._more.get((node, parents), 0))

@@ -44,7 +44,7 @@ class Problem:
         return {f"site {k}": site for k, site in enumerate(self.sites)}
 
     def tables(self) -> list[pd.DataFrame]:
-        """The rows of each site, as numbers: what other packages take."""
+        """Return the rows of each site, as numbers: what other packages take."""
         import pandas as pd
 
         from ...methods.controls import pooled_table
@@ -115,7 +115,7 @@ class Contender:
     most: int | None = None
 
     def missing(self) -> str:
-        """Why it cannot run here; empty if it can run."""
+        """Say why it cannot run here; empty if it can run."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for module in self.needs:

@@ -8,7 +8,7 @@ from .contender import Fit, Found, Problem
 
 
 def method(name: str, **options: Any) -> Fit:
-    """A method of the package, created when needed; for curved data its non-linear form, if it has one."""
+    """Run a method of the package; for curved data its non-linear form, if it has one."""
 
     def fit(problem: Problem) -> Found:
         import fedperi as fp
@@ -17,7 +17,7 @@ def method(name: str, **options: Any) -> Fit:
         if problem.curved and name == "NotearsADMM":
             more = {"model": "mlp"}
         elif name in ("IPERI", "PERI"):
-            more = _told(problem)
+            more = _data_option(problem)
         result = getattr(fp, name)(progress=False, **options, **more).fit(problem.named)
         return Found(result.graph, result.rounds, result=result)
 
@@ -25,12 +25,12 @@ def method(name: str, **options: Any) -> Fit:
 
 
 def mperi(**options: Any) -> Fit:
-    """M-PERI, with the differences that it names; at a further confidence it weighs the same tables only once."""
+    """Run M-PERI, with the differences that it names; the same tables are scored once for all confidences."""
 
     def fit(problem: Problem) -> Found:
-        from .weighing import fit_once
+        from .scoring_once import fit_once
 
-        result, before = fit_once(problem.sites, problem.named, options | _told(problem))
+        result, before = fit_once(problem.sites, problem.named, options | _data_option(problem))
         places = {site: k for k, site in enumerate(problem.named)}
         named = frozenset((places[one.site], one.variable) for one in result.differences or ())
         return Found(result.graph, result.rounds, named=named, result=result, before=before)
@@ -38,12 +38,12 @@ def mperi(**options: Any) -> Fit:
     return fit
 
 
-def _told(problem: Problem) -> dict[str, Any]:
+def _data_option(problem: Problem) -> dict[str, Any]:
     return {"data": "nonlinear"} if problem.curved else {}
 
 
 def best_alone(local: str) -> Fit:
-    """The best single site, chosen with the truth."""
+    """Choose the graph of the best single site, with the truth."""
 
     def fit(problem: Problem) -> Found:
         import fedperi as fp
@@ -56,7 +56,7 @@ def best_alone(local: str) -> Fit:
 
 
 def pooled_ges(problem: Problem) -> Found:
-    """Our own GES on all rows in one table."""
+    """Run our own GES on all rows in one table."""
     import fedperi as fp
 
     from ...methods.controls import pooled_table
@@ -65,19 +65,19 @@ def pooled_ges(problem: Problem) -> Found:
 
 
 def oracle_cpdag(problem: Problem) -> Found:
-    """The limit for observational data."""
+    """Return the limit for observational data."""
     return Found(problem.truth.cpdag)
 
 
 def oracle_phi(problem: Problem) -> Found:
-    """The limit if only missing edges are used, closed under Meek's rules."""
+    """Return the limit if only missing edges are used, closed under Meek's rules."""
     import fedperi as fp
 
     return Found(fp.meek_closure(problem.truth.phi_cpdag))
 
 
 def oracle_targets(problem: Problem) -> Found:
-    """The limit for known targets: the I-CPDAG."""
+    """Return the limit for known targets: the I-CPDAG."""
     import fedperi as fp
 
     targets = problem.truth.targets

@@ -135,13 +135,13 @@ def _rows(tables: list[Any]) -> NDArray[Any]:
 
 
 def _from_marks(marks: NDArray[Any], names: list[str]) -> PDAG:
-    """A graph of causal-learn; where PC is in conflict there are two arrowheads, here a line."""
+    """Convert a graph of causal-learn; two arrowheads, where PC found a conflict, become a line."""
     heads = marks.T == 1  # [i, j]: an arrowhead at j
     return _without_cycles(heads | (marks == -1) & (marks.T == -1), names)
 
 
 def _without_cycles(adjacency: NDArray[Any], names: list[str]) -> PDAG:
-    """The graph; arrows that are on a directed cycle become lines. PC's graphs may have some."""
+    """Build a graph; arrows on a directed cycle, which PC may return, become lines."""
     import numpy as np
 
     import fedperi as fp

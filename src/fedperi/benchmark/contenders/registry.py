@@ -86,7 +86,7 @@ def contender(name: str) -> Contender:
 
 
 def left_out(names: Iterable[str]) -> dict[str, str]:
-    """Which of some methods cannot run here, and why.
+    """Say which of some methods cannot run here, and why.
 
     Examples
     --------

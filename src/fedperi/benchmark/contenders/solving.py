@@ -40,7 +40,7 @@ def _warm(name: str, curved: bool) -> None:
         with _quiet(name), within(60):
             contender(name).fit(Problem(sim.sites, curved, sim))
     except (Exception, TooSlowError):
-        pass  # what goes wrong here goes wrong again in the fit that counts, and is reported there
+        pass  # the fit that counts fails in the same way, and reports it
 
 
 def _quiet(name: str) -> ExitStack:

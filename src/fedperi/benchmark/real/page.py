@@ -9,7 +9,7 @@ from ...graph.pdag import PDAG
 from ..contenders import CONTENDERS
 from ..grid import Cell, write_table
 from ..measures import graph_measures
-from ..page import Page, Request
+from ..page import Page, Request, markdown_table
 from ..tables import without_numbers
 from .datasets import Dataset, datasets
 from .pictures import graphs_figure, pairs_figure, verdict
@@ -82,17 +82,17 @@ def _row(row: Cell, graph: PDAG | None, data: Dataset) -> Cell:
 
 def _table(rows: Sequence[Cell]) -> str:
     names = [name for name in HEADS if any(name in row for row in rows)]
-    lines = ["| method | " + " | ".join(HEADS[name] for name in names) + " |", "|" + "---|" * (len(names) + 1)]
+    lines = []
     failed: dict[str, list[str]] = {}
     for row in rows:
         if "error" in row:
             short = without_numbers({"why": row["error"], "failed": 1}).removesuffix(" (1)")
             failed.setdefault(row["error"].replace(row["method"], "the method"), []).append(row["method"])
-            lines.append(f"| {row['method']} | {short} {'| ' * len(names)}|")
+            lines.append([row["method"], short, *[""] * (len(names) - 1)])
             continue
         entries = [f"{row[n]:.3g}" if isinstance(row.get(n), float) else str(row.get(n, "")) for n in names]
-        lines.append(f"| {row['method']} | {' | '.join(entries)} |")
-    text = "\n".join(lines) + "\n\n"
+        lines.append([row["method"], *entries])
+    text = markdown_table(["method", *(HEADS[name] for name in names)], lines) + "\n"
     why = "".join(f"- {', '.join(methods)}: {error}\n" for error, methods in failed.items())
     return text + (f"What failed, and why:\n\n{why}\n" if failed else "")
 

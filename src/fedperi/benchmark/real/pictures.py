@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RIGHT, WRONG, OPEN, PLAIN, MISSED = "#1b9e77", "#c0392b", "#8a8a8a", "#0b5394", "#c9c9c9"
+COLOURS = {"right": RIGHT, "wrong": WRONG, "plain": PLAIN}
 ACROSS = 4
 
 
@@ -88,13 +89,12 @@ def pairs_figure(
 def _draw(ax: Axes, graph: PDAG, names: Sequence[str], truth: PDAG | None, roots: Collection[str]) -> None:
     angle = {name: math.pi / 2 - 2 * math.pi * k / len(names) for k, name in enumerate(names)}
     at = {name: (math.cos(one), math.sin(one)) for name, one in angle.items()}
-    colours = {"right": RIGHT, "wrong": WRONG, "plain": PLAIN}
     found = graph.skeleton.undirected
     for a, b in sorted(truth.directed) if truth else ():
         if not {(a, b), (b, a)} & found:
             _line(ax, at[a], at[b], "-|>", MISSED, ":")
     for a, b in sorted(graph.directed):
-        _line(ax, at[a], at[b], "-|>", colours[verdict(a, b, truth, roots)], "-")
+        _line(ax, at[a], at[b], "-|>", COLOURS[verdict(a, b, truth, roots)], "-")
     for a, b in sorted(graph.undirected):
         _line(ax, at[a], at[b], "-", OPEN, "-")
     for name, (x, y) in at.items():
@@ -130,10 +130,9 @@ def _count(graphs: Mapping[str, PDAG], pair: tuple[str, str]) -> int:
 
 
 def _mark(graph: PDAG, a: str, b: str, truth: PDAG | None, roots: Collection[str]) -> tuple[str, str] | None:
-    colours = {"right": RIGHT, "wrong": WRONG, "plain": PLAIN}
     if (a, b) in graph.directed:
-        return "→", colours[verdict(a, b, truth, roots)]
+        return "→", COLOURS[verdict(a, b, truth, roots)]
     if (b, a) in graph.directed:
-        return "←", colours[verdict(b, a, truth, roots)]
+        return "←", COLOURS[verdict(b, a, truth, roots)]
     joined = {(a, b), (b, a)} & graph.undirected
     return ("—", OPEN) if joined else None

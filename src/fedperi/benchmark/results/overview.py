@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from ...phrases import span, with_noun
 from ..contenders import CONTENDERS
 from ..grid import Cell
+from ..page import markdown_table
 from ..paired import OURS
 from ..settings import POLICIES, SETTINGS
 from ..survey.cells import CLINIC_SIZE
-from ..survey.conclusions import difference, overall, run
+from ..survey.conclusions import overall, run
 from ..survey.numbers import calibration, named
 from ..survey.places import ENOUGH, Place, Rival, odds, places
 from .plan import not_run, progress
@@ -24,6 +26,8 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
     """Write the page from fits of the settings; `every` has all cells of the plan, `words` say how they were run."""
     found = {first: places(fits, first) for first in run(fits)}
     settings = len({row["setting"] for row in fits})
+    missing = not_run(fits, "settings")
+    left = f"Planned, and not run: {missing}.\n\n" if missing else ""
     return (
         f"# Results: where M-PERI is first, and where not\n\n{in_short(found)}\n"
         f"These are {len(fits):,} fits in {settings} settings, on simulated sites whose truth is known. No method or "
@@ -31,7 +35,7 @@ def overview(fits: Sequence[Cell], every: Sequence[Cell], words: str = "") -> st
         "and [the plan](#what-was-run) was written down before "
         "the run. A *place* is a setting with a number of variables. Methods are compared on the same simulations "
         "only. Every number with the command that makes it again: [settings-rows.md](settings-rows.md).\n\n"
-        f"{_by_size(found)}\n{_missing(fits)}{_also(fits)}\n"
+        f"{_by_size(found)}\n{left}{_also(fits)}\n"
         f"## Against each method\n\n{_ABOUT_METHODS}\n\n{overall(fits)}\n"
         f"## Place by place\n\n{_ABOUT_PLACES}\n\n{_matrix(found)}\n"
         f"## Where it is not first\n\n{_behind(found)}\n{_worse_ratio(found)}"
@@ -47,7 +51,7 @@ def verdict(fits: Sequence[Cell]) -> str:
 
 
 def _size(p: int) -> str:
-    """The group of a number of variables: hospital-like tables are with ten."""
+    """Return the group of a number of variables: hospital-like tables are shown with 10 variables."""
     return f"10, clinic {CLINIC_SIZE}" if p in (10, CLINIC_SIZE) else str(p)
 
 
@@ -55,24 +59,17 @@ def _by_size(found: Found) -> str:
     sizes = sorted({one.p for some in found.values() for one in some})
     groups = list(dict.fromkeys(_size(p) for p in sizes))
     heads = [f"{what}, {CONTENDERS[first].label}" for what in ("lowest SHD", "best right : wrong") for first in found]
-    lines = [f"| variables | runs of a place | {' | '.join(heads)} |", "|" + "---|" * (2 + len(heads))]
+    lines = []
     for group in groups:
         some = {first: [one for one in found[first] if _size(one.p) == group] for first in found}
         entries = [f"{sum(one.best_shd for one in mine)} of {len(mine)}" for mine in some.values()]
         entries += [f"{sum(one.best_ratio for one in mine)} of {len(mine)}" for mine in some.values()]
-        runs = sorted({one.runs for mine in some.values() for one in mine})
-        span = str(runs[0]) if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-        lines.append(f"| {group} | {span} | {' | '.join(entries)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _missing(fits: Sequence[Cell]) -> str:
-    missing = not_run(fits, "settings")
-    return f"Planned, and not run: {missing}.\n\n" if missing else ""
+        lines.append([group, span([one.runs for mine in some.values() for one in mine]), *entries])
+    return markdown_table(["variables", "runs of a place", *heads], lines)
 
 
 def _also(fits: Sequence[Cell]) -> str:
-    """Found policies and calibration, one sentence each."""
+    """Write one sentence each about the policies found and about calibration."""
     mine = [row for row in fits if row["method"] == "mperi" and "error" not in row]
     clean = {one.name for one in POLICIES}
     lines, policies = [], []
@@ -102,15 +99,15 @@ def _also(fits: Sequence[Cell]) -> str:
 def _matrix(found: Found) -> str:
     sizes = sorted({one.p for some in found.values() for one in some} - {CLINIC_SIZE})
     here = {(one.setting, one.p, first): one for first in found for one in found[first]}
-    lines = [f"| setting | {' | '.join(f'p = {p}' for p in sizes)} |", "|" + "---|" * (1 + len(sizes))]
+    lines = []
     for name in [name for name in SETTINGS if any(key[0] == name for key in here)]:
         entries = []
         for p in sizes:
             at = CLINIC_SIZE if SETTINGS[name].clinic and p == 10 else p
             ones = {first: here[name, at, first] for first in found if (name, at, first) in here}
             entries.append(_standing(ones) if ones else "-")
-        lines.append(f"| {name} | {' | '.join(entries)} |")
-    return "\n".join(lines) + "\n"
+        lines.append([name, *entries])
+    return markdown_table(["setting", *(f"p = {p}" for p in sizes)], lines)
 
 
 def _standing(ones: Mapping[str, Place]) -> str:
@@ -118,44 +115,35 @@ def _standing(ones: Mapping[str, Place]) -> str:
     if len(best) == len(ones):
         repeated = [rival for one in ones.values() for rival in one.rivals if rival.pair.runs >= ENOUGH]
         if not repeated:
-            return f"○ first ({_runs(max(one.runs for one in ones.values()))})"
+            return f"○ first ({with_noun(max(one.runs for one in ones.values()), 'run')})"
         return "● first" if all(rival.clear for rival in repeated) else "○ first, not clearly"
     if best:
         return f"○ first at {_AT[best[0]]} only"
     least = max((one.nearest for one in ones.values() if one.nearest is not None), key=lambda one: one.lead)
-    few = f" ({_runs(least.pair.runs)})" if least.pair.runs < max(one.runs for one in ones.values()) else ""
+    few = f" ({with_noun(least.pair.runs, 'run')})" if least.pair.runs < max(one.runs for one in ones.values()) else ""
     return f"▼ **behind {CONTENDERS[least.name].label}** by {_less(least)}{few}"
 
 
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
-
-
 def _behind(found: Found) -> str:
-    """A row for each method that is ahead of M-PERI at some place, at either confidence, with the reason."""
+    """Write a row for each method that is ahead of M-PERI at some place, at either confidence, with the reason."""
     rows = {key: ones for key, ones in against(found).items() if any(rival.behind for rival in ones.values())}
     if not rows:
         return "There is no such place.\n"
     heads = ["setting", "p", "ahead is", "runs", "its SHD"]
     heads += [*(f"{CONTENDERS[first].label} behind by" for first in found), "why"]
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines = []
     for (name, p, other), ones in rows.items():
         worst = min(ones.values(), key=lambda rival: rival.lead)
         why = reason(name, p, ones)
-        entries = [_mine(ones.get(first)) for first in found]
-        lines.append(
-            f"| {name} | {p} | {CONTENDERS[other].label} | {worst.pair.runs} | {worst.pair.other:.2f} "
-            f"| {' | '.join(entries)} | {why.name if why else '-'} |"
-        )
-    return f"{_ABOUT_BEHIND}\n\n" + "\n".join(lines) + "\n"
+        ahead = [CONTENDERS[other].label, str(worst.pair.runs), f"{worst.pair.other:.2f}"]
+        behind_by = [_mine(ones.get(first)) for first in found]
+        lines.append([name, str(p), *ahead, *behind_by, why.name if why else "-"])
+    return f"{_ABOUT_BEHIND}\n\n{markdown_table(heads, lines)}"
 
 
 def _worse_ratio(found: Found) -> str:
-    """A row for each place where another method has a better ratio of right to wrong directions."""
-    lines = [
-        "| setting | p | M-PERI at | its right : wrong | better is | right : wrong | runs | why |",
-        "|" + "---|" * 8,
-    ]
+    """Write a row for each place where another method has a better ratio of right to wrong directions."""
+    lines = []
     every = against(found)
     for first, some in found.items():
         for one in some:
@@ -163,13 +151,12 @@ def _worse_ratio(found: Found) -> str:
             for rival in sorted(worse, key=lambda rival: -odds(rival.theirs))[:1]:
                 why = reason(one.setting, one.p, every[one.setting, one.p, rival.name], ratio=True)
                 ours, theirs = (f"{right} : {wrong}" for right, wrong in (rival.ours, rival.theirs))
-                lines.append(
-                    f"| {one.setting} | {one.p} | {_AT[first]} | {ours} | {CONTENDERS[rival.name].label} | {theirs} "
-                    f"| {rival.pair.runs} | {why.name if why else '-'} |"
-                )
-    if len(lines) == 2:
+                better = [CONTENDERS[rival.name].label, theirs, str(rival.pair.runs)]
+                lines.append([one.setting, str(one.p), _AT[first], ours, *better, why.name if why else "-"])
+    if not lines:
         return ""
-    return f"### Directions\n\n{_ABOUT_RATIO}\n\n" + "\n".join(lines) + "\n\n"
+    heads = ["setting", "p", "M-PERI at", "its right : wrong", "better is", "right : wrong", "runs", "why"]
+    return f"### Directions\n\n{_ABOUT_RATIO}\n\n{markdown_table(heads, lines)}\n"
 
 
 def _mine(rival: Rival | None) -> str:
@@ -179,9 +166,9 @@ def _mine(rival: Rival | None) -> str:
 
 
 def _less(rival: Rival) -> str:
-    """Return by how much M-PERI is behind."""
-    error = "" if math.isnan(rival.pair.error) else difference(rival).partition(" ± ")[2]
-    return f"{-rival.lead:.2f}" + (f" ± {error}" if error else "")
+    """Return by how much M-PERI is behind, with the standard error."""
+    error = rival.pair.error
+    return f"{-rival.lead:.2f}" + ("" if math.isnan(error) else f" ± {error:.2f}")
 
 
 _AT = {OURS[0]: ".95", OURS[1]: ".75"}

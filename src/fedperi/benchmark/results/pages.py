@@ -70,7 +70,7 @@ def _surveyed(row: Cell) -> bool:
 
 
 def _paper(name: str, found: Sequence[Cell], out: Path, request: Request) -> Page | None:
-    """The page of an experiment of the paper, if the plan has reached it."""
+    """Write the page of an experiment of the paper, if the plan has reached it."""
     one = COMPARISONS[name]
     mine = [row for row in found if _belongs(row, one)]
     fits = [row for row in mine if row["task"] == "fit"]
@@ -94,7 +94,7 @@ def _belongs(row: Cell, one: Comparison) -> bool:
 
 
 def _also(name: str, found: Sequence[Cell], out: Path, request: Request) -> Page | None:
-    """The page of an experiment about the paper's methods, if it was run."""
+    """Write the page of an experiment about the paper's methods, if it was run."""
     task = also(name)[0]["task"]
     mine = [row for row in found if row["task"] == task]
     return experiment(name).write(mine, out, request) if mine else None

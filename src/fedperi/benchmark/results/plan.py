@@ -14,7 +14,7 @@ from ..contenders import CONTENDERS, PEERS
 from ..experiments import experiment
 from ..fitting import filter_cells, fit_cells
 from ..grid import Cell
-from ..page import Request
+from ..page import Request, markdown_table
 from ..settings import MIXED, SETTINGS
 from ..survey.cells import CLINIC_SITES, CLINIC_SIZE, SITES, SURVEYED
 
@@ -186,19 +186,17 @@ def progress(found: Sequence[Cell]) -> str:
     | 1 | settings | M-PERI, M-PERI .75, I-PERI (ours), PERI, UT-IGSP, ... | 21 | 5 | 20 | none of 5,040 |
     """
     done = {tuple(row[name] for name in _WHICH) for row in found if row["task"] == "fit"}
-    lines = ["| step | for | methods | settings | variables | seeds | fits |", "|" + "---|" * 7]
+    lines = []
     for place, step in enumerate(STEPS, start=1):
         mine = step.cells()
         run = sum(tuple(cell[name] for name in _WHICH) in done for cell in mine)
         settings = step.settings[0] if len(step.settings) == 1 else str(len(step.settings))
         methods = [CONTENDERS[name].label for name in step.methods]
         some = [*methods[:5], "..."] if len(methods) > 6 else methods
-        part = f"{run:,} of {len(mine):,}" if run else f"none of {len(mine):,}"
-        lines.append(
-            f"| {place} | {step.of} | {', '.join(some)} | {settings} | {', '.join(map(str, step.p))} | {step.seeds} "
-            f"| {f'{run:,}' if run == len(mine) else part} |"
-        )
-    return "\n".join(lines) + "\n"
+        sizes = ", ".join(map(str, step.p))
+        fits = f"{run:,}" if run == len(mine) else f"{f'{run:,}' if run else 'none'} of {len(mine):,}"
+        lines.append([str(place), step.of, ", ".join(some), settings, sizes, str(step.seeds), fits])
+    return markdown_table(["step", "for", "methods", "settings", "variables", "seeds", "fits"], lines)
 
 
 _WHICH = ("setting", "p", "clients", "samples", "method", "seed")

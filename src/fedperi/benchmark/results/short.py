@@ -12,7 +12,7 @@ Found = Mapping[str, Sequence[Place]]
 At = tuple[str, int]
 
 FEW = 4
-"""So many settings are named; of more their number is told."""
+"""Up to this number of settings are named; otherwise only their number is given."""
 
 
 def in_short(found: Found) -> str:
@@ -60,7 +60,7 @@ def _counts(first: str, some: Sequence[Place]) -> str:
 
 
 def _why(found: Found, *, ratio: bool) -> dict[str, list[At]]:
-    """The places of each reason."""
+    """List the places to which each reason applies."""
     out: dict[str, dict[At, None]] = {}
     for (setting, p, _), rivals in against(found).items():
         why = reason(setting, p, rivals, ratio=ratio)
@@ -70,7 +70,7 @@ def _why(found: Found, *, ratio: bool) -> dict[str, list[At]]:
 
 
 def _listed(places: Iterable[At], sizes: Mapping[int, int]) -> str:
-    """Settings by their numbers of variables; of many the number alone."""
+    """List settings by their numbers of variables; if they are many, give only their number."""
     by_size: dict[int, list[str]] = {}
     for setting, p in places:
         by_size.setdefault(p, []).append(setting)

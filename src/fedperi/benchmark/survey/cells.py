@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..contenders import PEERS, SLOW, contender
 from ..fitting import fit_cells
@@ -54,13 +55,11 @@ def _asked(request: Request) -> bool:
 
 
 def _of_size(method: str, seeds: Sequence[int], settings: Sequence[str], size: int, request: Request) -> list[Cell]:
-    """The cells of a method at a size; hospital-like tables have their own size."""
+    """List the cells of a method at a size; hospital-like tables have their own size."""
     clinic = [name for name in settings if SETTINGS[name].clinic and size == CLINIC_SIZE]
     others = [name for name in settings if not SETTINGS[name].clinic and (size != CLINIC_SIZE or request.at)]
-    of_clinic = fit_cells(
-        (method,), seeds, settings=clinic, p=(size,), clients=(CLINIC_SITES,), samples=(ROWS,), limit=request.limit
-    )
-    of_others = fit_cells(
-        (method,), seeds, settings=others, p=(size,), clients=(SITES,), samples=(ROWS,), limit=request.limit
-    )
-    return [*of_clinic, *of_others]
+    grid: dict[str, Any] = {"p": (size,), "samples": (ROWS,), "limit": request.limit}
+    return [
+        *fit_cells((method,), seeds, settings=clinic, clients=(CLINIC_SITES,), **grid),
+        *fit_cells((method,), seeds, settings=others, clients=(SITES,), **grid),
+    ]

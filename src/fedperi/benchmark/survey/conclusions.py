@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ..contenders import CONTENDERS
 from ..grid import Cell
-from ..paired import OURS, by_simulation, pair, ratio
-from .places import Rival, places, wins
+from ..page import markdown_table
+from ..paired import OURS, by_simulation, pair
+from .places import directions, places
 
 
 def run(fits: Sequence[Cell]) -> list[str]:
-    """The confidences of M-PERI that were run."""
+    """List the confidences of M-PERI that were run."""
     return [name for name in OURS if any(row["method"] == name and "error" not in row for row in fits)]
 
 
 def conclusions(fits: Sequence[Cell]) -> str:
     """Say in how many places M-PERI is the best federated method."""
-    found = {first: places(fits, first) for first in run(fits)}
-    return "".join(f"- **{CONTENDERS[first].label}**: {wins(some)}.\n" for first, some in found.items())
+    text = ""
+    for first in run(fits):
+        found = places(fits, first)
+        shd, ratio, of = sum(one.best_shd for one in found), sum(one.best_ratio for one in found), len(found)
+        text += (
+            f"- **{CONTENDERS[first].label}**: lowest mean SHD in {shd} of {of} places, best ratio of right to wrong "
+            f"directions in {ratio} of {of}.\n"
+        )
+    return text
 
 
 def comparisons(fits: Sequence[Cell]) -> list[Cell]:
@@ -71,7 +78,7 @@ def overall(fits: Sequence[Cell]) -> str:
     found = by_simulation(fits)
     labels = [CONTENDERS[first].label for first in ours]
     head = ["method", "kind", "runs in common", "its SHD", *labels, "its right : wrong", *labels]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    rows = []
     for name, one in CONTENDERS.items():
         if one.kind not in ("federated", "pooled") or name in OURS or name not in found:
             continue
@@ -79,15 +86,9 @@ def overall(fits: Sequence[Cell]) -> str:
         some = {who: {key: found[who][key] for key in common} for who in (name, *ours)}
         if common:
             pairs = [both for both in (pair(some, first, name, "shd") for first in ours) if both is not None]
-            counts = [ratio(list(some[who].values()), who) for who in (name, *ours)]
+            counts = [directions(some[who].values()) for who in (name, *ours)]
             means = [f"{pairs[0].other:.2f}", *(f"{both.first:.2f}" for both in pairs)]
             told = [f"{right:,} : {wrong:,}" for right, wrong in counts]
             sees = "all rows" if one.kind == "pooled" else "federated"
-            lines.append("| " + " | ".join([one.label, sees, f"{len(common):,}", *means, *told]) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def difference(one: Rival) -> str:
-    """Return by how much M-PERI is ahead, with the standard error."""
-    lead = one.lead + 0.0
-    return f"{lead:.2f}" if math.isnan(one.pair.error) else f"{lead:.2f} ± {one.pair.error:.2f}"
+            rows.append([one.label, sees, f"{len(common):,}", *means, *told])
+    return markdown_table(head, rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..contenders import CONTENDERS
 from ..figures import settings_figure
 from ..grid import Cell, write_table
-from ..page import Page, Request
+from ..page import Page, Request, markdown_table
 from ..settings import SETTINGS
 from ..tables import failures
 from . import tables
@@ -104,5 +104,5 @@ def _about(rows: Sequence[Cell]) -> str:
 
 def _legend(rows: Sequence[Cell]) -> str:
     shown = [name for name in SETTINGS if any(row["setting"] == name for row in rows)]
-    lines = "\n".join(f"| {name} | {SETTINGS[name].words} |" for name in shown)
-    return f"### What the settings are\n\n| setting | what it is |\n|---|---|\n{lines}\n\n"
+    table = markdown_table(["setting", "what it is"], [(name, SETTINGS[name].words) for name in shown])
+    return f"### What the settings are\n\n{table}\n"

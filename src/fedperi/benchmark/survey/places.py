@@ -6,7 +6,7 @@ Methods are always compared on the same simulations.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ..contenders import CONTENDERS
@@ -15,10 +15,8 @@ from ..paired import OURS, SAME, Pair, Simulated, by_simulation, pair
 from ..settings import SETTINGS
 
 CLEAR = 2.0
-"""A mean difference is clear if it exceeds this number of standard errors,"""
-
+"""A mean difference is clear if it exceeds this number of standard errors, with at least `ENOUGH` runs in common."""
 ENOUGH = 5
-"""and if there are at least this many runs in common."""
 
 Solved = Mapping[str, Mapping[Simulated, Cell]]
 
@@ -131,21 +129,6 @@ def places(fits: Sequence[Cell], first: str) -> list[Place]:
     return out
 
 
-def wins(some: Sequence[Place]) -> str:
-    """Say in how many places the mean SHD is the lowest, and the ratio of directions the best.
-
-    Examples
-    --------
-    >>> wins([Place("cut", 5, "mperi", 1, ())])
-    'lowest mean SHD in 1 of 1 places, best ratio of right to wrong directions in 1 of 1'
-    """
-    of = len(some)
-    return (
-        f"lowest mean SHD in {sum(one.best_shd for one in some)} of {of} places, best ratio of right to wrong "
-        f"directions in {sum(one.best_ratio for one in some)} of {of}"
-    )
-
-
 def _is_rival(name: str) -> bool:
     return CONTENDERS[name].kind == "federated" and name not in OURS
 
@@ -155,33 +138,29 @@ def _rival(found: Solved, first: str, other: str) -> Rival | None:
     if both is None:
         return None
     common = [key for key in found[first] if key in found[other]]
-    each = [(_counts(found[first][key]), _counts(found[other][key])) for key in common]
-    ours, theirs = (_added([one[k] for one in each]) for k in (0, 1))
-    return Rival(other, both, ours, theirs, _jackknife(each))
+    each = [(directions([found[first][key]]), directions([found[other][key]])) for key in common]
+    ours, theirs = (directions([found[name][key] for key in common]) for name in (first, other))
+    return Rival(other, both, ours, theirs, _jackknife(each, ours, theirs))
 
 
 Counts = tuple[int, int]
 
 
-def _counts(row: Cell) -> Counts:
-    return row["right"], row["wrong"]
-
-
-def _added(some: Sequence[Counts]) -> Counts:
-    return sum(right for right, _ in some), sum(wrong for _, wrong in some)
+def directions(fits: Collection[Cell]) -> Counts:
+    """Count the right and the wrong directions of several fits together."""
+    return sum(row["right"] for row in fits), sum(row["wrong"] for row in fits)
 
 
 def _log_quotient(ours: Counts, theirs: Counts) -> float:
-    """The logarithm of their odds divided by ours; who states nothing counts as if half a direction were right."""
+    """Compute the logarithm of their odds divided by ours; no right direction counts as one half."""
     a, b = (math.log(odds((max(right, 0.5), wrong))) for right, wrong in (ours, theirs))
     return b - a
 
 
-def _jackknife(each: Sequence[tuple[Counts, Counts]]) -> float:
-    """The standard error of the logarithm of the quotient, from leaving out each simulation once."""
+def _jackknife(each: Sequence[tuple[Counts, Counts]], ours: Counts, theirs: Counts) -> float:
+    """Compute the standard error of the logarithm of the quotient, leaving out each simulation once."""
     if len(each) < 2:
         return math.nan
-    ours, theirs = (_added([one[k] for one in each]) for k in (0, 1))
     left = [_log_quotient(_less(ours, a), _less(theirs, b)) for a, b in each]
     mean = math.fsum(left) / len(left)
     return math.sqrt((len(left) - 1) / len(left) * math.fsum((one - mean) ** 2 for one in left))

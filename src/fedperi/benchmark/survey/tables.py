@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from ..contenders import CONTENDERS
 from ..grid import Cell
+from ..page import markdown_table
 from ..settings import SETTINGS
-from ..tables import without_numbers
+from ..tables import best_federated, without_numbers
 from .numbers import calibration
 
 BINS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
@@ -32,29 +33,28 @@ def wide(rows: Sequence[Cell], entry: Entry, methods: Sequence[str], best: str |
     <BLANKLINE>
     """
     shown = [name for name in methods if any(row["method"] == name for row in rows)]
-    lines = ["| setting | seeds | " + " | ".join(CONTENDERS[name].label for name in shown) + " |"]
-    lines.append("|" + "---|" * (len(shown) + 2))
+    lines = []
     for name in [name for name in SETTINGS if any(row["setting"] == name for row in rows)]:
         mine = {row["method"]: row for row in rows if row["setting"] == name}
         most = max((row["cells"] for row in mine.values()), default=0)
-        low = _lowest(mine.values(), best) if best else math.nan
+        low = best_federated(mine.values(), best) if best else math.nan
         cells = [_cell(mine.get(method), entry, most, best, low) for method in shown]
-        lines.append(f"| {name} | {most} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        lines.append([name, str(most), *cells])
+    return markdown_table(["setting", "seeds", *(CONTENDERS[name].label for name in shown)], lines)
 
 
 def shd(row: Cell) -> str:
-    """The mean SHD."""
+    """Write the mean SHD."""
     return f"{row['shd']:.2f}"
 
 
 def directions(row: Cell) -> str:
-    """Directions right / wrong / open, means per run."""
+    """Write the mean numbers of right / wrong / open directions per run."""
     return f"{row['right']:.1f} / {row['wrong']:.1f} / {row['open']:.1f}"
 
 
 def adjustment(row: Cell) -> str:
-    """The adjustment distance, if gadjid accepts all graphs."""
+    """Write the adjustment distance, and for how many graphs it is known."""
     if not row["adjusted"]:
         return "-"
     part = "" if row["adjusted"] == row["cells"] else f" ({row['adjusted']} of {row['cells']})"
@@ -62,7 +62,7 @@ def adjustment(row: Cell) -> str:
 
 
 def policies(row: Cell) -> str:
-    """Recall and precision of policies."""
+    """Write recall and precision of policies."""
     if "recall" not in row:
         return "-"
     recall, precision = (f"{row[name]:.0%}" if not math.isnan(row[name]) else "-" for name in ("recall", "precision"))
@@ -72,8 +72,7 @@ def policies(row: Cell) -> str:
 def seconds(rows: Sequence[Cell]) -> str:
     """Write mean CPU seconds by number of variables, for the fits whose time counts."""
     sizes = sorted({row["p"] for row in rows})
-    lines = ["| CPU seconds of one fit | " + " | ".join(f"p = {p}" for p in sizes) + " |"]
-    lines.append("|" + "---|" * (len(sizes) + 1))
+    lines = []
     for name, one in CONTENDERS.items():
         mine = [row for row in rows if row["method"] == name and row["cells"] and not math.isnan(row["cpu_s"])]
         if mine and one.kind != "oracle":
@@ -83,32 +82,31 @@ def seconds(rows: Sequence[Cell]) -> str:
                 fits = sum(row["cells"] for row in some)
                 mean = sum(row["cpu_s"] * row["cells"] for row in some) / fits if fits else math.nan
                 entries.append(f"{mean:.2g}" if fits else "-")
-            lines.append(f"| {one.label} | {' | '.join(entries)} |")
-    return "\n".join(lines) + "\n"
+            lines.append([one.label, *entries])
+    return markdown_table(["CPU seconds of one fit", *(f"p = {p}" for p in sizes)], lines)
 
 
 def stated(fits: Sequence[Cell]) -> str:
     """Write the share of right directions by the probability that M-PERI states, for each kind of setting."""
-    lines = ["| stated | count | mean stated | share right |", "|---|---|---|---|"]
-    for low, high, count, mean, right in calibration(fits, BINS):
-        if count:
-            lines.append(f"| {low:g} to {high:g} | {count} | {mean:.3f} | {right:.3f} |")
-    return "\n".join(lines) + "\n"
+    lines = [
+        [f"{low:g} to {high:g}", str(count), f"{mean:.3f}", f"{right:.3f}"]
+        for low, high, count, mean, right in calibration(fits, BINS)
+        if count
+    ]
+    return markdown_table(["stated", "count", "mean stated", "share right"], lines)
 
 
 def stated_by_setting(fits: Sequence[Cell]) -> str:
     """Write the same for each setting, for directions stated with .5 or more, and with .9 or more."""
-    lines = [
-        "| setting | count | mean stated | share right | count, .9 or more | mean stated | share right |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for name in SETTINGS:
         mine = [row for row in fits if row["setting"] == name]
         every, sure = calibration(mine, (0.5, 1.0))[0], calibration(mine, (0.9, 1.0))[0]
         if every[2]:
-            told = [f"{count} | {mean:.3f} | {right:.3f}" for _, _, count, mean, right in (every, sure)]
-            lines.append(f"| {name} | {' | '.join(told)} |")
-    return "\n".join(lines) + "\n"
+            numbers = [(str(count), f"{mean:.3f}", f"{right:.3f}") for _, _, count, mean, right in (every, sure)]
+            lines.append([name, *numbers[0], *numbers[1]])
+    each = ("mean stated", "share right")
+    return markdown_table(["setting", "count", *each, "count, .9 or more", *each], lines)
 
 
 def _cell(row: Cell | None, entry: Entry, most: int, best: str | None, low: float) -> str:
@@ -120,12 +118,3 @@ def _cell(row: Cell | None, entry: Entry, most: int, best: str | None, low: floa
     if best and CONTENDERS[row["method"]].kind == "federated" and math.isclose(row[best], low, abs_tol=1e-9):
         text = f"**{text}**"
     return text if row["cells"] == most else f"{text} ({row['cells']})"
-
-
-def _lowest(rows: object, best: str) -> float:
-    found = [
-        row[best]
-        for row in rows  # type: ignore[attr-defined]
-        if row["cells"] and CONTENDERS[row["method"]].kind == "federated"
-    ]
-    return min(found, default=math.nan)

@@ -1,4 +1,4 @@
-"""The DAGs that a graph with open directions stands for, and how probable each is."""
+"""The DAGs that a graph with open directions represents, and the probability of each."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def probable_dags(graph: PDAG, dag: PDAG, directions: Directions, moments: Momen
     shares = [_log_shares(directions, graph.names[i], graph.names[j]) for i, j in open_]
     scores = _Scores(moments)
     found: dict[tuple[int, ...], float] = {}
-    listing = _all_orientations(open_, arrows) if len(open_) <= MOST_LISTED else None
-    for ways in listing or _walk(open_, arrows, shares, scores, dag):
+    few = len(open_) <= MOST_LISTED
+    for ways in _all_orientations(open_, arrows) if few else _walk(open_, arrows, shares, scores, dag):
         parents = _directed(open_, arrows, ways)
         if parents not in found:
             found[parents] = _weight(parents, ways, shares, scores)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...graph import bits
@@ -19,8 +18,6 @@ from .policies import Policies
 from .pooling import pool
 from .records import COMMON, Effect, Estimate
 from .regression import Fit, regress
-
-Floats = NDArray[np.float64]
 
 
 class _Option(NamedTuple):
@@ -71,7 +68,7 @@ class Effects:
             raise InputError(f"cause and effect are both {cause!r}: give two variables")
         direct, total = self._direct_options(x, y), self._total_options(x, y)
         left = [self._left_out(direct, x, y, False), self._left_out(total, x, y, True)]
-        found = [self._over_dags(direct, x, y, left[0]) if direct else None, self._over_dags(total, x, y, left[1])]
+        fits = [[self._fit(x, y, option.given) for option in options] for options in (direct, total)]
         sets = [option.given for option in total if option.given is not None]
         adjustment, *others = [tuple(self.moments.names[i] for i in bits.members(given)) for given in sets or [0]]
         path = sum(option.weight for option in total if option.given is not None)
@@ -81,8 +78,7 @@ class Effects:
         for k, place in enumerate(places):
             for i, cause_level in enumerate(levels[0]):
                 for j, effect_level in enumerate(levels[1]):
-                    at = [None if one is None else one[k][i][j] for one in found]
-                    assert at[1] is not None
+                    here = [_over_dags(*both, k, i, j) for both in zip(fits, left, strict=True) if both[0]]
                     rows.append(
                         Effect(
                             cause,
@@ -91,13 +87,13 @@ class Effects:
                             effect_level,
                             place,
                             self.directions.get((cause, effect), np.nan),
-                            at[0],
-                            at[1],
+                            here[0] if direct else None,
+                            here[-1],
                             path,
                             adjustment,
                             len(total) > 1,
                             self.unit(x, y),
-                            self._note(place, k, left, at[1]),
+                            self._note(place, k, left, here[-1]),
                             k == len(self.moments.sites),
                             tuple(others),
                         )
@@ -130,13 +126,13 @@ class Effects:
         return found
 
     def index(self, name: str) -> int:
-        """Position of a variable; an unknown name is an error that lists the known ones."""
+        """Return the position of a variable; an unknown name is an error that lists the known ones."""
         if name not in self.moments.names:
             raise InputError(f"unknown variable {name!r}; known: {', '.join(self.moments.names)}")
         return self.moments.names.index(name)
 
     def _direct_options(self, x: int, y: int) -> list[_Option]:
-        """Every set of other parents of the effect, over the DAGs with the arrow."""
+        """List the sets of other parents of the effect, over the DAGs with the arrow."""
         found: dict[int, _Option] = {}
         for dag in self.dags:
             if dag.parents[y] >> x & 1:
@@ -146,17 +142,16 @@ class Effects:
         return sorted(found.values(), key=lambda option: -option.weight)
 
     def _total_options(self, x: int, y: int) -> list[_Option]:
-        """The fewest adjustment sets that cover all DAGs; a DAG without a directed path implies no effect."""
+        """Choose adjustment sets so that each DAG has a valid one; a DAG without a directed path implies no effect."""
         found: list[_Option] = []
         for dag in self.dags:
             best = optimal_set(dag.parents, dag.children, x, y)
             for at, option in enumerate(found):
-                serves = (
-                    option.given is None
-                    if best is None
-                    else option.given is not None
-                    and (best == option.given or is_adjustment_set(dag.parents, dag.children, x, y, option.given))
-                )
+                given = option.given
+                if given is None or best is None:
+                    serves = given == best
+                else:
+                    serves = given == best or is_adjustment_set(dag.parents, dag.children, x, y, given)
                 if serves:
                     found[at] = _more(option, dag.weight)
                     break
@@ -165,7 +160,7 @@ class Effects:
         return sorted(found, key=lambda option: -option.weight)
 
     def _left_out(self, options: Sequence[_Option], x: int, y: int, paths: bool) -> list[list[str]]:
-        """For every option and site why the site is left out of the pooled effect; empty if it is not."""
+        """Say, for every option and site, why the site is left out of the pooled effect; empty if it is not."""
         names = self.moments.names
         out = []
         for option in options:
@@ -179,20 +174,6 @@ class Effects:
                 ]
             )
         return out
-
-    def _over_dags(
-        self, options: Sequence[_Option], x: int, y: int, left_out: Sequence[Sequence[str]]
-    ) -> list[list[list[Estimate]]]:
-        """Estimates per place (sites, then pooled), level of the cause and level of the effect."""
-        shape = len(self.moments.blocks[x]), len(self.moments.blocks[y])
-        tables = [
-            _one_option(self._fit(x, y, option.given), left, shape)
-            for option, left in zip(options, left_out, strict=True)
-        ]
-        return [
-            [[_envelope([table[k][i][j] for table in tables]) for j in range(shape[1])] for i in range(shape[0])]
-            for k in range(len(self.moments.sites) + 1)
-        ]
 
     def _fit(self, x: int, y: int, given: int | None) -> list[Fit] | None:
         if given is None:
@@ -216,34 +197,30 @@ def _more(option: _Option, weight: float) -> _Option:
     return option._replace(weight=option.weight + weight)
 
 
-def _one_option(
-    fits: Sequence[Fit] | None, left_out: Sequence[str], shape: tuple[int, int]
-) -> list[list[list[Estimate]]]:
-    """Estimates for one adjustment set; without fits there is no effect, which is certain if the DAG is right."""
-    sites = len(left_out)
+def _one_option(fits: Sequence[Fit] | None, left_out: Sequence[str], k: int, i: int, j: int) -> Estimate:
+    """Estimate an effect with one adjustment set, at site k or pooled (after the last site), for levels i and j.
+
+    Without fits there is no effect, which is certain if the DAG is right.
+    """
     if fits is None:
-        zero = Estimate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, np.nan, np.nan, 0)
-        return [[[zero] * shape[1]] * shape[0]] * (sites + 1)
-    kept = [k for k in range(sites) if not left_out[k]]
-
-    def entry(k: int, i: int, j: int) -> Estimate:
-        pick: Callable[[Floats], float] = lambda values: float(values[i, j])  # noqa: E731
-        if k < sites:
-            value, half, used = pick(fits[k].estimate), pick(fits[k].half), int(k in kept)
-            return _estimate(value, pick(fits[k].error), half, np.nan, np.nan, used)
-        columns = ([pick(getattr(fits[s], name)) for s in kept] for name in ("estimate", "error", "half"))
-        found = pool(*map(np.array, columns))
-        return _estimate(*found)
-
-    return [[[entry(k, i, j) for j in range(shape[1])] for i in range(shape[0])] for k in range(sites + 1)]
-
-
-def _estimate(value: float, error: float, half: float, tau: float, share: float, sites: int) -> Estimate:
+        return Estimate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, np.nan, np.nan, 0)
+    if k < len(fits):
+        fit = fits[k]
+        value, error, half = float(fit.estimate[i, j]), float(fit.error[i, j]), float(fit.half[i, j])
+        tau = share = np.nan
+        sites = int(not left_out[k])
+    else:
+        kept = [fit for fit, why in zip(fits, left_out, strict=True) if not why]
+        values = np.array([(fit.estimate[i, j], fit.error[i, j], fit.half[i, j]) for fit in kept]).reshape(-1, 3)
+        value, error, half, tau, share, sites = pool(*values.T)
     return Estimate(value, error, value - half, value + half, value, value, tau, share, sites)
 
 
-def _envelope(options: Sequence[Estimate]) -> Estimate:
-    """The first of several estimates, with a range over all of them."""
+def _over_dags(
+    fits: Sequence[Sequence[Fit] | None], left_out: Sequence[Sequence[str]], k: int, i: int, j: int
+) -> Estimate:
+    """Estimate an effect with the first adjustment set, with a range over all of them."""
+    options = [_one_option(*both, k, i, j) for both in zip(fits, left_out, strict=True)]
     known = [one for one in options if np.isfinite(one.value)]
     if not known or len(options) == 1:
         return options[0]

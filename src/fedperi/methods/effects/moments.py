@@ -1,4 +1,4 @@
-"""The numbers that effects are computed from: for each site rows, means and covariances in common units."""
+"""The numbers from which effects are computed: rows, means and covariances of each site, in common units."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ YES_NO = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SiteMoments:
-    """The statement of one site.
+    """What one site states.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class SiteMoments:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """The statements of all sites, about the same variables in the same units.
+    """What all sites state, about the same variables in the same units.
 
     Parameters
     ----------
@@ -128,26 +128,11 @@ class Moments:
 
     def to_json(self) -> str:
         """Write everything as JSON text. It holds exact means and covariances of the sites."""
-        record = {
-            "format": FORMAT,
-            "version": VERSION,
-            "names": self.names,
-            "blocks": self.blocks,
-            "levels": self.levels,
-            "shares": self.shares,
-            "sites": [
-                {
-                    "site": one.site,
-                    "n": one.n,
-                    "mean": one.mean.tolist(),
-                    "covariance": one.covariance.tolist(),
-                    "targets": one.targets,
-                    "noise": None if one.noise is None else one.noise.tolist(),
-                }
-                for one in self.sites
-            ],
-        }
-        return write_json(record)
+        sites = [
+            {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(one).items()}
+            for one in self.sites
+        ]
+        return write_json({"format": FORMAT, "version": VERSION, **vars(self), "sites": sites})
 
     @classmethod
     def from_json(cls, text: str) -> Moments:

@@ -1,4 +1,4 @@
-"""The joint effect of sampling and privacy noise on a regression: draws of both, and how far they scatter."""
+"""The joint effect of sampling and privacy noise on a regression, from draws of both."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ LEAST = 1e-3
 """Smallest eigenvalue, relative to the mean one, of a covariance that noise has damaged, after repair."""
 
 
-def spread_of_draws(site: SiteMoments, used: Sequence[int], effect: Sequence[int], draws: int = DRAWS) -> Floats:
-    """Half the width of 95 % intervals for all coefficients of a regression, by a parametric bootstrap.
+def spread_of_draws(site: SiteMoments, used: Sequence[int], effect: Sequence[int]) -> Floats:
+    """Compute half the width of the 95 % interval of each regression coefficient, by a parametric bootstrap.
 
     A draw is a covariance of `n` normal rows (Wishart) with new noise in every entry. The result is the distance from
     the estimate within which 95 % of the draws lie. So it includes the bias that noise causes as well as the variance.
+    The seed is fixed, so that one result has one interval.
 
     Parameters
     ----------
@@ -33,8 +34,6 @@ def spread_of_draws(site: SiteMoments, used: Sequence[int], effect: Sequence[int
         Without noise the result is the usual interval of least squares.
     used, effect : sequence of int
         Columns of the regression: explanatory and response columns.
-    draws : int
-        Number of draws. Their seed is fixed, so that one result has one interval.
 
     Returns
     -------
@@ -54,12 +53,13 @@ def spread_of_draws(site: SiteMoments, used: Sequence[int], effect: Sequence[int
     truth = repaired(site.covariance[np.ix_(columns, columns)])
     centre = _coefficients(truth[None], first)[0]
     rng = np.random.default_rng(0)
-    drawn = _wishart(truth, max(float(site.n) - 1, len(columns) + 1.0), draws, rng)
+    free = max(float(site.n) - 1, len(columns) + 1.0)
+    root = np.linalg.cholesky(truth) @ bartlett(len(columns), free, DRAWS, rng)
+    drawn = root @ np.swapaxes(root, 1, 2) / free
     if site.noise is not None:
         size = site.noise[np.ix_(columns, columns)]
         upper = np.triu(rng.normal(size=drawn.shape) * size)
-        drawn = drawn + upper + np.swapaxes(np.triu(upper, 1), 1, 2)
-        drawn = repaired(drawn)
+        drawn = repaired(drawn + upper + np.swapaxes(np.triu(upper, 1), 1, 2))
     return np.asarray(np.quantile(np.abs(_coefficients(drawn, first) - centre), 0.95, axis=0), dtype=np.float64)
 
 
@@ -85,10 +85,9 @@ def _coefficients(covariances: Floats, first: int) -> Floats:
     return np.asarray(solved, dtype=np.float64)
 
 
-def _wishart(covariance: Floats, free: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Covariances of samples, by Bartlett's decomposition; the number of rows need not be an integer."""
-    q = len(covariance)
-    lower = np.tril(rng.normal(size=(draws, q, q)), -1)
-    lower[:, range(q), range(q)] = np.sqrt(rng.chisquare(free - np.arange(q), size=(draws, q)))
-    root = np.linalg.cholesky(covariance) @ lower
-    return np.asarray(root @ np.swapaxes(root, 1, 2) / free, dtype=np.float64)
+def bartlett(columns: int, free: float, draws: int, rng: np.random.Generator) -> Floats:
+    """Draw lower triangles L such that L L' is a Wishart matrix (Bartlett); degrees of freedom need not be whole."""
+    lower = np.tril(rng.standard_normal((draws, columns, columns)), -1)
+    squares = rng.chisquare(np.maximum(free - np.arange(columns), 1.0), size=(draws, columns))
+    lower[:, range(columns), range(columns)] = np.sqrt(squares)
+    return np.asarray(lower, dtype=np.float64)

@@ -1,10 +1,11 @@
-"""Sites where a policy removed the influence of a cause: they give no information about the effect elsewhere."""
+"""Sites where a policy removed the influence of a cause: they say nothing about the effect elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ...graph import bits
 from ..parts import Difference
 from .dags import WeighedDag
 from .moments import Moments
@@ -54,16 +55,13 @@ class Policies:
         return cls(cut, declared | flat)
 
     def why(self, site: str, cause: str, effect: str) -> str:
-        """Why a site's effect of the arrow may differ from the usual one; empty if there is no reason."""
+        """Say why the effect along an arrow may differ at a site from the usual one; empty if there is no reason."""
         return self.set.get((site, effect), "") or self.cut.get((site, effect, cause), "")
 
     def why_on_paths(self, site: str, names: tuple[str, ...], dag: WeighedDag, cause: int, causal: int) -> str:
-        """The same for all arrows on directed paths; `causal` are the variables on these paths."""
-        for node, name in enumerate(names):
-            if causal >> node & 1:
-                for parent, other in enumerate(names):
-                    if dag.parents[node] & (causal | 1 << cause) & 1 << parent:
-                        words = self.why(site, other, name)
-                        if words:
-                            return words
+        """Say the same for all arrows on directed paths; `causal` are the variables on these paths."""
+        for node in bits.members(causal):
+            for parent in bits.members(dag.parents[node] & (causal | 1 << cause)):
+                if words := self.why(site, names[parent], names[node]):
+                    return words
         return ""

@@ -1,4 +1,4 @@
-"""One effect from several sites: a random-effects model, with the variance between sites."""
+"""Pool the effects of several sites: a random-effects model, with the variance between sites."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ with 2 sites, 96.1 % with 3 and 95.2 % with 6; with 1.96 in 99.3, 98.7 and 97.7 
 
 
 @cache
-def quantile(free: float) -> float:
-    """Half the width of a 95 % interval, in standard errors, for given degrees of freedom (Student)."""
+def student_quantile(free: float) -> float:
+    """Return half the width of Student's 95 % interval in standard errors, for given degrees of freedom."""
     return float(stdtrit(free, 0.975))
 
 
@@ -84,9 +84,9 @@ def pool(estimates: Sequence[float] | Floats, errors: Sequence[float] | Floats, 
     left, centre = _scatter(y, variance, between)
     precision = float((1 / (variance + between)).sum())
     floor = LEAST_HALF / float(np.sqrt((1 / variance).sum()))
-    half = max(quantile(free) * float(np.sqrt(left / free / precision)), floor)
+    half = max(student_quantile(free) * float(np.sqrt(left / free / precision)), floor)
     share = max(0.0, 1 - free / scatter) if scatter > 0 else 0.0
-    return Pooled(centre, half / quantile(free), half, float(np.sqrt(between)), share, len(y))
+    return Pooled(centre, half / student_quantile(free), half, float(np.sqrt(between)), share, len(y))
 
 
 def _scatter(y: Floats, variance: Floats, between: float) -> tuple[float, float]:
@@ -97,7 +97,7 @@ def _scatter(y: Floats, variance: Floats, between: float) -> tuple[float, float]
 
 
 def _between(y: Floats, variance: Floats) -> float:
-    """The variance between sites for which the sum of squares equals its expectation, by bisection."""
+    """Find the variance between sites for which the sum of squares equals its expectation, by bisection."""
     low, high = 0.0, float(np.var(y, ddof=1)) + float(variance.max())
     while _scatter(y, variance, high)[0] > len(y) - 1:
         high *= 2

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .moments import SiteMoments
 from .noise import repaired, spread_of_draws
-from .pooling import quantile
+from .pooling import student_quantile
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class Fit:
 
 
 def regress(site: SiteMoments, cause: Sequence[int], adjust: Sequence[int], effect: Sequence[int]) -> Fit:
-    """Regress columns of an effect on those of a cause and of what is adjusted for, and keep the cause's strengths.
+    """Regress columns of an effect on those of a cause and of an adjustment set; keep the former's coefficients.
 
     Without noise the standard errors are those of least squares. With it, they come from a parametric bootstrap that
     repeats both sampling and noise (`fedperi.methods.effects.noise`).
@@ -63,7 +63,7 @@ def regress(site: SiteMoments, cause: Sequence[int], adjust: Sequence[int], effe
     estimate = strengths[:first]
     left = np.diag(inside)[m:] - np.einsum("ij,ij->j", inside[:m, m:], strengths)
     error = np.sqrt(np.outer(np.diag(inverse)[:first], np.clip(left, 0.0, None) / free))
-    half = error * quantile(free)
+    half = error * student_quantile(free)
     if site.noise is not None:
         half = spread_of_draws(site, columns[:m], effect)[:first]
         error = half / NORMAL

@@ -51,8 +51,7 @@ def effect_frame(result: Result) -> pd.DataFrame:
     import pandas as pd
 
     effects = effects_of(result)
-    pairs = [] if effects is None else effects.pairs()
-    rows = [_row(one) for pair in pairs for one in effects.of(*pair)] if effects is not None else []
+    rows = [] if effects is None else [_row(one) for pair in effects.pairs() for one in effects.of(*pair)]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     numbers = [
         name

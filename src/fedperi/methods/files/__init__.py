@@ -1,1 +1,1 @@
-"""Results as files: what is written, how it is saved as a folder, and how it is read again."""
+"""Results as files: their format, and how they are saved and loaded."""

@@ -1,4 +1,4 @@
-"""Results read back from the directories in which they were saved."""
+"""Read results from the directories in which they were saved."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any
 
 from ...errors import InputError
@@ -21,41 +22,18 @@ FORMAT, VERSION = "fedperi.result", 2
 READABLE = (1, 2)
 """Versions of the file that can be read. The first had no mechanisms."""
 
-
-MECHANISM_PARTS: dict[str, Any] = {
-    "probable": PairProbability,
-    "differences": Difference,
-    "groups": Groups,
-    "robustness": Robustness,
-}
-
 GRAPHS = ("graph", "phi_cpdag", "cpdag", "dag")
+MECHANISMS = {"probable": PairProbability, "differences": Difference, "groups": Groups, "robustness": Robustness}
+RECORDS: dict[str, Any] = {"history": Step, "edges": EdgeEvidence, "stability": EdgeStability, **MECHANISMS}
+FIELDS = [field.name for field in fields(Result) if field.name not in ("transcript", "moments")]
 
 
 def write_result(result: Result) -> str:
-    """Write everything but the transcript as JSON text."""
-    graphs = {name: json.loads(getattr(result, name).to_json()) for name in GRAPHS}
-    record = {
-        "format": FORMAT,
-        "version": VERSION,
-        **graphs,
-        "regrets": result.regrets,
-        "rounds": result.rounds,
-        "queries": result.queries,
-        "bytes": result.bytes,
-        "history": [step._asdict() for step in result.history],
-        "edges": [edge._asdict() for edge in result.edges],
-        "method": result.method,
-        "manifest": result.manifest,
-        "stability": [edge._asdict() for edge in result.stability],
-        "replicates": result.replicates,
-        "complete": result.complete,
-        "privacy": result.privacy,
-        **{name: [_plain(one) for one in getattr(result, name)] for name in MECHANISM_PARTS},
-        "warnings": list(result.warnings),
-        "sampling": result.sampling,
-    }
-    return write_json(record, indent=1)
+    """Write everything but the transcript and the moments as JSON text."""
+    values: dict[str, Any] = {name: getattr(result, name) for name in FIELDS}
+    values |= {name: json.loads(values[name].to_json()) for name in GRAPHS}
+    values |= {name: [_plain(one) for one in values[name]] for name in RECORDS}
+    return write_json({"format": FORMAT, "version": VERSION, **values}, indent=1)
 
 
 def read_result(text: str) -> Result:
@@ -64,31 +42,18 @@ def read_result(text: str) -> Result:
         record = read_json(text)
         if record["format"] != FORMAT or record["version"] not in READABLE:
             raise InputError(f"this is not a result of fedperi, version {VERSION}")
-        values: dict[str, Any] = {name: PDAG.from_json(json.dumps(record[name])) for name in GRAPHS}
-        for name in ("regrets", "rounds", "queries", "bytes", "method", "manifest", "replicates"):
-            values[name] = record[name]
         if record["version"] == 1:
-            record |= {**dict.fromkeys((*MECHANISM_PARTS, "warnings"), ()), "sampling": {}}
-        values |= {name: _parts(name, record[name]) for name in MECHANISM_PARTS}
-        return Result(
-            **values,
-            history=tuple(Step(**step) for step in record["history"]),
-            edges=tuple(
-                EdgeEvidence(**{**edge, "sites": tuple(edge["sites"]), "differing": tuple(edge["differing"])})
-                for edge in record["edges"]
-            ),
-            stability=tuple(EdgeStability(**edge) for edge in record["stability"]),
-            complete=record["complete"],
-            privacy=record["privacy"],
-            warnings=tuple(record["warnings"]),
-            sampling=record["sampling"],
-        )
+            record |= {**dict.fromkeys((*MECHANISMS, "warnings"), ()), "sampling": {}}
+        values = {name: record[name] for name in FIELDS}
+        values |= {name: PDAG.from_json(json.dumps(values[name])) for name in GRAPHS}
+        values |= {name: _parts(make, values[name]) for name, make in RECORDS.items()}
+        return Result(**{**values, "warnings": tuple(values["warnings"])})
     except (Unreadable, KeyError, TypeError, AttributeError):
         raise InputError("this is not a result of fedperi: the text is damaged") from None
 
 
 def graph_files(graph: PDAG) -> dict[str, str]:
-    """The files that hold the graph of a result, by name.
+    """Write a graph in all formats; the result maps names of files to their texts.
 
     Examples
     --------
@@ -100,7 +65,7 @@ def graph_files(graph: PDAG) -> dict[str, str]:
 
 
 def _for_dagitty(graph: PDAG) -> PDAG:
-    """The graph, with an underscore after DAGitty's two reserved words, so that they do not fail a run."""
+    """Add an underscore to variables that have one of the two names that DAGitty reserves."""
     taken = set(graph.names)
     renamed: dict[str, str] = {}
     for word in RESERVED & taken:
@@ -112,12 +77,12 @@ def _for_dagitty(graph: PDAG) -> PDAG:
 
 
 def _plain(part: Any) -> dict[str, Any]:
-    """One entry for JSON: infinite evidence (of a constant) becomes null."""
+    """Prepare one entry for JSON: infinite evidence (of a constant) becomes null."""
     record: dict[str, Any] = part._asdict()
     return {key: None if value == float("inf") else value for key, value in record.items()}
 
 
-def _parts(name: str, records: Iterable[dict[str, Any]]) -> tuple[Any, ...]:
+def _parts(make: Callable[..., Any], records: Iterable[dict[str, Any]]) -> tuple[Any, ...]:
     """Read entries back: lists become tuples, and null becomes infinite evidence."""
 
     def value(key: str, entry: Any) -> Any:
@@ -125,5 +90,4 @@ def _parts(name: str, records: Iterable[dict[str, Any]]) -> tuple[Any, ...]:
             return tuple(tuple(one) if isinstance(one, list) else one for one in entry)
         return float("inf") if entry is None and key == "evidence" else entry
 
-    make = MECHANISM_PARTS[name]
     return tuple(make(**{key: value(key, entry) for key, entry in record.items()}) for record in records)

@@ -1,4 +1,4 @@
-"""A result as files in a directory."""
+"""Save a result as files in a directory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 SUMMARIES = "summaries.json"
 """The sites' moments in a saved result, in a separate file: effects need them, and not everyone may see them."""
 
-_OF_SOME = (SUMMARIES, "graph.csv", "graph.gml", "graph.dagitty.txt", "graph.causallearn.csv", "graph.tetrad.txt")
-"""Files that not every result has. One that an earlier result left behind would be read with the new one."""
+_OPTIONAL = (SUMMARIES, "graph.csv", "graph.gml", "graph.dagitty.txt", "graph.causallearn.csv", "graph.tetrad.txt")
+"""Files that not every result has. If an earlier result left one behind, it would be read as part of the new one."""
 
 
-def files_of(result: Result) -> dict[str, str]:
-    """The files of a result, by name."""
+def save(result: Result, directory: str | Path, overwrite: bool) -> Path:
+    """Write the files of a result; without `overwrite`, existing files are an error."""
     from ...report import render_report
     from ..tables import edge_csv
     from .result_file import graph_files
@@ -33,16 +33,13 @@ def files_of(result: Result) -> dict[str, str]:
         "edges.csv": edge_csv(result),
         **graph_files(result.graph),
     }
-    return files if result.moments is None else {**files, SUMMARIES: result.moments.to_json()}
-
-
-def save(result: Result, directory: str | Path, overwrite: bool) -> Path:
-    """Write the files of a result; without `overwrite` never over one that is there."""
-    return save_files(files_of(result), directory, overwrite)
+    if result.moments is not None:
+        files[SUMMARIES] = result.moments.to_json()
+    return save_files(files, directory, overwrite)
 
 
 def save_files(files: Mapping[str, str], directory: str | Path, overwrite: bool) -> Path:
-    """Write files by name into a directory; without `overwrite` never over one that is there."""
+    """Write files, given as texts by name, into a directory; without `overwrite`, existing files are an error."""
     folder = Path(directory)
     taken = sorted(name for name in files if (folder / name).exists())
     if taken and not overwrite:
@@ -56,7 +53,7 @@ def save_files(files: Mapping[str, str], directory: str | Path, overwrite: bool)
         for name, text in files.items():
             # Readers never see incomplete files. Only the owner may read the exact numbers of sites.
             write_whole(folder / name, text.encode(), 0o600 if name == SUMMARIES else 0o644)
-        for name in _OF_SOME:
+        for name in _OPTIONAL:
             if overwrite and name not in files:
                 (folder / name).unlink(missing_ok=True)
     except OSError as error:

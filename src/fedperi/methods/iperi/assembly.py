@@ -87,7 +87,7 @@ def _pdag(parents: Sequence[int], lines: Sequence[int], names: tuple[str, ...]) 
 
 
 def common_graph(parents: Sequence[int], names: tuple[str, ...], constraints: Constraints) -> PDAG:
-    """The CPDAG of a DAG, refined by background knowledge."""
+    """Return the CPDAG of a DAG, refined by background knowledge."""
     cpdag = _pdag(*completed(parents), names)
     return cpdag if constraints.free else meek_closure(constraints.direct(cpdag))
 
@@ -112,7 +112,7 @@ def directed_by(graph: PDAG, arrows: Iterable[tuple[int, int]]) -> PDAG:
 
 
 def _cut_by_targets(graph: PDAG, parents: Sequence[int], declared: Sequence[tuple[str, ...] | None]) -> list[Direction]:
-    """Undirected edges with one end among a site's declared targets: its data determine their direction."""
+    """Find undirected edges with one end among a site's declared targets: its data determine their direction."""
     out = []
     for a, b in sorted(graph.undirected):
         i, j = graph.index(a), graph.index(b)
@@ -123,19 +123,19 @@ def _cut_by_targets(graph: PDAG, parents: Sequence[int], declared: Sequence[tupl
 
 
 def _member(graph: PDAG, parents: Sequence[int]) -> PDAG:
-    """The DAG found, if it is a member of the graph (it is, unless sites contradicted it), or another member."""
+    """Return the DAG found if it is a member of the graph (unless sites contradict it), otherwise another member."""
     dag = PDAG(bits.matrix(list(parents)).T, graph.names)
     follows = not (dag.adjacency & ~graph.adjacency).any()
     return dag if follows else consistent_extension(graph)
 
 
 def _regrets(sets: ParentSets, parents: Sequence[int]) -> list[float]:
-    """Regret of each site; exactly zero if it differs from zero only by rounding."""
+    """Return the regret of each site; exactly zero if it differs from zero only by rounding."""
     return [float(r) if abs(r) > RESOLUTION else 0.0 for r in site_regrets(sets, parents, edge_price=0.0)]
 
 
 def _privacy(coordinator: Coordinator) -> dict[str, dict[str, Any]] | None:
-    """The privacy of every site at the end of the run; None if no site has any."""
+    """Collect the privacy of every site at the end of the run; None if no site has any."""
     reported = coordinator.transport.privacy()
     if all(one is None for one in reported):
         return None

@@ -34,7 +34,7 @@ class NotStored(Exception):
 
 @dataclass(frozen=True)
 class StoredAnswers:
-    """Answers of a run as an oracle for the search, without those of one site; other questions raise `NotStored`."""
+    """The answers of all sites but one in a run, as an oracle; other questions raise `NotStored`."""
 
     transcript: Transcript
     site: int
@@ -111,8 +111,7 @@ def _change(site: str, graph: PDAG, other: PDAG) -> ChangedGraph:
 
 
 def _edge_kind(graph: PDAG, i: int, j: int) -> str:
-    forward, backward = bool(graph.adjacency[i, j]), bool(graph.adjacency[j, i])
-    return {(True, True): "--", (True, False): "->", (False, True): "<-"}.get((forward, backward), "")
+    return [["", "<-"], ["->", "--"]][int(graph.adjacency[i, j])][int(graph.adjacency[j, i])]
 
 
 def sentences(found: Sequence[ChangedGraph], count: int) -> list[str]:

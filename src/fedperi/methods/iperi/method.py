@@ -28,7 +28,7 @@ from ..parameters import Parallel
 from ..progress import watching
 from ..remarks import against_time, high_regrets
 from ..result import Result
-from ..stability import edge_stability
+from ..stability import with_stability
 from .assembly import assemble, common_graph, directed_by
 from .leave_out import NotStored, StoredAnswers, changes, sentences
 from .oracle import CoordinatorOracle
@@ -152,39 +152,26 @@ class IPERI(Parallel):
             constraints = known.constraints(names) if known is not None else unconstrained(names)
             found, directions, whole = self._search(coordinator, constraints)
             result = self._result(coordinator, constraints, found, directions, whole)
-            if self.data == "auto":
-                result = replace(result, warnings=(*by_indicators(transport), *result.warnings))
+            warnings = by_indicators(transport) if self.data == "auto" else []
             if whole:
                 without = partial(self._without, coordinator, constraints, found, result)
                 changed = changes([site.site for site in coordinator.sites], without)
-                result = replace(
-                    result,
-                    warnings=(
-                        *against_time(result.graph, known),
-                        *result.warnings,
-                        *high_regrets(result.regrets, self.masking),
-                        *sentences(changed, len(result.graph)),
-                    ),
-                )
-            return self._with_stability(result, coordinator, constraints) if self.bootstrap and whole else result
+                warnings = [
+                    *against_time(result.graph, known),
+                    *warnings,
+                    *high_regrets(result.regrets, self.masking),
+                    *sentences(changed, len(result.graph)),
+                ]
+            result = replace(result, warnings=tuple(warnings))
+            if not (self.bootstrap and whole):
+                return result
+            return with_stability(result, partial(self._again, coordinator, constraints), self.seed, self.bootstrap)
 
-    def _with_stability(self, result: Result, whole_run: Coordinator, constraints: Constraints) -> Result:
-        """Run again on rows that every site resamples, and count how often each edge is found."""
-        graphs = []
-        try:
-            for draw in range(self.bootstrap):
-                settings = replace(self._settings(), resample=self.seed * 1_000_003 + draw)
-                coordinator = Coordinator(whole_run.transport, settings, whole_run.look)
-                found, directions, whole = self._search(
-                    coordinator, constraints, f"bootstrap {draw + 1}/{self.bootstrap}"
-                )
-                if not whole:
-                    break
-                graphs.append(self._result(coordinator, constraints, found, directions, whole).graph)
-        except KeyboardInterrupt:
-            pass
-        stability = edge_stability(result.graph, graphs) if graphs else ()
-        return replace(result, stability=stability, replicates=len(graphs), complete=len(graphs) == self.bootstrap)
+    def _again(self, run: Coordinator, constraints: Constraints, seed: int, title: str) -> PDAG | None:
+        """Find the graph from rows that every site resamples; None if the search was interrupted."""
+        coordinator = Coordinator(run.transport, replace(self._settings(), resample=seed), run.look)
+        found, directions, whole = self._search(coordinator, constraints, title)
+        return self._result(coordinator, constraints, found, directions, whole).graph if whole else None
 
     def _settings(self) -> Settings:
         local = self.local if isinstance(self.local, str) else getattr(self.local, "__name__", "callable")
@@ -216,7 +203,7 @@ class IPERI(Parallel):
         return find_common_dag(
             oracle,
             aggregate=self.aggregate,
-            edge_price=self._edge_price(oracle),
+            edge_price=self._edge_price(oracle.coordinator.sites),
             constraints=constraints,
             seed=self.seed,
             rounds=lambda: oracle.coordinator.rounds,
@@ -224,15 +211,12 @@ class IPERI(Parallel):
             keep=keep,
         )
 
-    def _edge_price(self, oracle: CoordinatorOracle) -> float:
+    def _edge_price(self, sites: Sequence[Welcome]) -> float:
         """The penalty of an edge, in addition to those of the sites.
 
         With the adaptive mask a site may leave out any parent; this penalty prevents edges that are due to chance. With
         the other masks the sites' own scores penalise every edge, and it only breaks ties.
         """
-        return self._price_of(oracle.coordinator.sites)
-
-    def _price_of(self, sites: Sequence[Welcome]) -> float:
         return float(np.log(sum(site.n for site in sites))) / 2 if self.masking == "adaptive" else EDGE_PRICE
 
     def _phase_2(
@@ -253,7 +237,7 @@ class IPERI(Parallel):
         directions: Sequence[Direction],
         whole: bool,
     ) -> Result:
-        # Without a mask a declared target is scored like any other variable, so the DAG does not reflect it.
+        # Without a mask, declared targets are scored like all other variables, so the DAG says nothing about them.
         targets = [site.targets for site in coordinator.sites] if self.masking != "none" else []
         method = described(self, self._name)
         result = assemble(method, coordinator, constraints, found, directions, targets=targets, complete=whole)
@@ -263,10 +247,10 @@ class IPERI(Parallel):
     def _without(
         self, coordinator: Coordinator, constraints: Constraints, found: Found, result: Result, site: int
     ) -> tuple[PDAG, PDAG]:
-        """Two graphs to compare: of all sites, and of all but one, as far as the answers of the run determine them."""
+        """Return two graphs to compare: of all sites, and of all but one, as far as stored answers determine them."""
         others = [welcome for k, welcome in enumerate(coordinator.sites) if k != site]
         stored = StoredAnswers(coordinator.transcript, site)
-        sets = found.sets.without(site, self._price_of(others), stored)
+        sets = found.sets.without(site, self._edge_price(others), stored)
         parents = best_known_dag(sets, found.parents, self.aggregate)
         cpdag = common_graph(parents, coordinator.names, constraints)
         if cpdag != result.cpdag:  # then phase 2 is not known: its questions were about another graph

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scores.mechanisms import CONSTANT, Mechanisms
-from ...scores.mechanisms_numpy import own_columns
+from ...scores.mechanisms_numpy import columns_of, own_columns
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def explained_by_curves(
 def _explained(
     mechanisms: Mechanisms, node: int, parents: Sequence[int], usual: Sequence[int], site: int, tau: float, least: float
 ) -> bool:
-    before = [c for v in parents for c in range(int(mechanisms.first[v]), int(mechanisms.first[v + 1]))]
+    before = columns_of(mechanisms, parents)
     spread, far, counted = bool(mechanisms.spread[node]), 0.0, 0
     for at, column in enumerate(own := own_columns(mechanisms, node)):
         one, other = (_line(mechanisms, [*before, *own[:at]], column, group, tau) for group in (usual, [site]))
@@ -98,7 +98,7 @@ def _line(mechanisms: Mechanisms, before: list[int], column: int, group: Sequenc
 
 
 def _bends(one: _Line, other: _Line) -> Floats:
-    """Sum, over pairs of causes, of the outer product of the difference that their product makes between two lines.
+    """Sum, over pairs of causes, the outer product of the difference between two lines that their product makes.
 
     For normal causes the regression of x_i x_j has the coefficients m_j for x_i and m_i for x_j, and the intercept
     C_ij - m_i m_j. A square is the case i = j, with the coefficient 2 m_i.
@@ -117,7 +117,7 @@ def _bends(one: _Line, other: _Line) -> Floats:
 
 
 def _roughness(line: _Line) -> float:
-    """Residual variance of all these products around their lines, in units of the squared size of a curve."""
+    """Compute the residual variance of all these products around their lines, per squared size of a curve."""
     variances = np.diag(line.covariance)
     both = np.outer(variances, variances) + line.covariance**2
     return float(np.triu(both).sum())

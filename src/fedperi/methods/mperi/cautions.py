@@ -70,7 +70,7 @@ def _one_site(parts: Sequence[Summary]) -> list[str]:
 
 
 def _other_units(parts: Sequence[Summary]) -> list[str]:
-    """Name columns that one site seems to measure in another unit: every mechanism there would look different."""
+    """Name columns that a site seems to measure in another unit, so that every mechanism there looks different."""
     return [f"{str(finding)[0].upper()}{str(finding)[1:]}." for finding in unit_warnings(parts)]
 
 
@@ -85,8 +85,8 @@ def _noisy(parts: Sequence[Summary]) -> list[str]:
     return [
         f"Privacy noise leaves little to compare: at {worst.site}, {worst.n:,.0f} rows are worth {worst.rows:,.0f}."
         f"{others} Most differences cannot be detected, and edges may be missing. With about "
-        f"{_rounded(ratio * worst.n):,} "
-        f"rows, or an epsilon {ratio**0.5:.1f} times as large, the noise would cost half of the rows."
+        f"{_rounded(ratio * worst.n):,} rows, or an epsilon {ratio**0.5:.1f} times as large, the noise would cost half "
+        "of the rows."
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, combinations, islice, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,17 @@ from ..parts import Kind
 from .wording import Change
 
 Floats = NDArray[np.float64]
+
+
+class _Candidate(NamedTuple):
+    """One way in which the mechanism may have changed, with the other sites' strengths, level and residuals."""
+
+    gone: tuple[int, ...] | None  # parents without influence; None if strengths change
+    new_level: bool
+    new_spread: bool
+    strengths: Floats
+    level: Floats
+    left: Floats  # residual covariance
 
 
 def simplest_change(
@@ -28,82 +40,63 @@ def simplest_change(
     moments, n = mechanisms.moments[list(others)].sum(axis=0), float(mechanisms.n[list(others)].sum())
     strengths, level, spread = _regression(usual_moments, before, own)
     spread /= rows
-    best: tuple[float, Change] | None = None
+    has_spread = bool(mechanisms.spread[node])
     dropped = list(islice(chain.from_iterable(combinations(parents, size) for size in range(len(parents) + 1)), 1024))
-    for how, new_level, new_spread in product([*dropped, None], (False, True), (False, True)):
-        if new_spread and not mechanisms.spread[node]:
+    best, best_score = None, -np.inf
+    for gone, new_level, new_spread in product([*dropped, None], (False, True), (False, True)):
+        unchanged = gone == () and not new_level and not new_spread
+        # Without some parents the level always changes, so that this is counted once.
+        if unchanged or (gone and not new_level) or (gone is None and not parents) or (new_spread and not has_spread):
             continue
-        if how is None:
-            if not parents:
-                continue
+        if gone is None:
             used = _regression(moments, before, own)[0]
         else:
-            gone = [before.index(c) for c in columns_of(mechanisms, how)]
             used = strengths.copy()
-            used[gone] = 0.0
-        own_level = _level(moments, before, own, used) if new_level or how else level
+            used[[before.index(column) for column in columns_of(mechanisms, gone)]] = 0.0
+        own_level = _level(moments, before, own, used) if new_level else level
         left = _left(moments, before, own, used, own_level) / n
-        around = left if new_spread or not mechanisms.spread[node] else spread
+        around = spread if has_spread and not new_spread else left
         likelihood = -0.5 * n * (float(np.linalg.slogdet(around)[1]) + float(np.trace(np.linalg.solve(around, left))))
-        counted = (len(before) * len(own) if how is None else 0) + (len(own) if new_level or how else 0)
-        counted += len(own) if new_spread else 0
-        cost = 0.5 * counted * np.log(n) + (USUAL.some if how and len(how) < len(parents) else 0.0)
-        changed = how is None or how or new_level or new_spread
-        if changed and (best is None or likelihood - cost > best[0]):
-            best = (
-                likelihood - cost,
-                _change(
-                    mechanisms,
-                    node,
-                    parents,
-                    how,
-                    new_level,
-                    new_spread,
-                    used,
-                    strengths,
-                    own_level - level,
-                    left,
-                    spread,
-                ),
-            )
+        counted = (len(before) if gone is None else 0) * len(own) + (new_level + new_spread) * len(own)
+        cost = 0.5 * counted * np.log(n) + (USUAL.some if gone and len(gone) < len(parents) else 0.0)
+        if likelihood - cost > best_score:
+            best = _Candidate(gone, new_level, new_spread, used, own_level, left)
+            best_score = likelihood - cost
     assert best is not None
-    return best[1]
+    return _change(mechanisms, node, parents, best, strengths, level, spread)
 
 
 def _change(
     mechanisms: Mechanisms,
     node: int,
     parents: tuple[int, ...],
-    how: tuple[int, ...] | None,
-    new_level: bool,
-    new_spread: bool,
-    used: Floats,
+    best: _Candidate,
     strengths: Floats,
-    step: Floats,
-    left: Floats,
+    level: Floats,
     spread: Floats,
 ) -> Change:
+    """Describe a candidate, compared with the usual strengths, level and spread."""
+    gone = best.gone
     single = len(own_columns(mechanisms, node)) == 1
     unit = float(mechanisms.unit[int(mechanisms.first[node]) - 1])
-    kind: Kind = "strengths" if how is None else "cut" if how else "shifted" if new_level else "spread"
-    named = tuple(mechanisms.names[j] for j in (parents if how is None else how))
+    kind: Kind = "strengths" if gone is None else "cut" if gone else "shifted" if best.new_level else "spread"
     slopes = None
-    if how is None and single and len(parents) == 1 and len(columns_of(mechanisms, parents)) == 1:
+    if gone is None and single and len(parents) == 1 and len(columns_of(mechanisms, parents)) == 1:
         per = unit / float(mechanisms.unit[int(mechanisms.first[parents[0]]) - 1])
-        slopes = float(used[0, 0]) * per, float(strengths[0, 0]) * per
+        slopes = float(best.strengths[0, 0]) * per, float(strengths[0, 0]) * per
     return Change(
         kind,
-        named,
+        tuple(mechanisms.names[j] for j in (parents if gone is None else gone)),
         tuple(mechanisms.names[j] for j in parents),
-        float(step[0]) * unit if single and (new_level or how) else None,
-        float(np.sqrt(left[0, 0] / spread[0, 0])) if single and new_spread else None,
+        float((best.level - level)[0]) * unit if single and best.new_level else None,
+        float(np.sqrt(best.left[0, 0] / spread[0, 0])) if single and best.new_spread else None,
         slopes,
         not bool(mechanisms.spread[node]),
     )
 
 
 def _regression(moments: Floats, before: list[int], own: list[int]) -> tuple[Floats, Floats, Floats]:
-    """Strengths, level and residual sums of squares of columns given others."""
+    """Regress columns on others: strengths, level and residual sums of squares."""
     inside = [0, *before]
     weights = np.linalg.lstsq(moments[np.ix_(inside, inside)], moments[np.ix_(inside, own)], rcond=CONSTANT)[0]
     left = moments[np.ix_(own, own)] - moments[np.ix_(own, inside)] @ weights
@@ -120,7 +113,7 @@ def _level(moments: Floats, before: list[int], own: list[int], strengths: Floats
 
 
 def _left(moments: Floats, before: list[int], own: list[int], strengths: Floats, level: Floats) -> Floats:
-    """Sums of squares around the prediction from given strengths and a given level."""
+    """Compute sums of squares around the prediction from given strengths and a given level."""
     weights = np.vstack([level, strengths])
     inside = [0, *before]
     cross = moments[np.ix_(own, inside)] @ weights

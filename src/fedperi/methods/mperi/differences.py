@@ -11,18 +11,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...graph import PDAG, bits
 from ...scores.mechanisms import USUAL, Mechanisms
+from ...scores.mechanisms_numpy import group_score
 from ..parts import Difference, Groups
 from .bends import explained_by_curves
 from .changes import simplest_change
 from .constants import constant_evidence
 from .wording import describe
-
-Floats = NDArray[np.float64]
 
 MOST_SUBSETS = 10
 """Largest number of parents for which all subsets are tried, to find on which of them a group does not depend."""
@@ -72,7 +68,7 @@ def find_differences(
 
 @dataclass(frozen=True)
 class _Fit:
-    """A group of sites that share a mechanism, and the parents that it uses."""
+    """A group of sites that share a mechanism, and the parents on which this mechanism depends."""
 
     sites: tuple[int, ...]
     parents: tuple[int, ...]
@@ -93,17 +89,14 @@ def _one_variable(
         tuple(k for k in range(len(sites)) if labels[k] == label and k not in constant)
         for label in range(int(labels.max()) + 1)
     ]
-    fits = _joined(
-        mechanisms, node, [_fit(mechanisms, node, parents, group, tau) for group in start if group], tau, parents
-    )
+    fits = [_fit(mechanisms, node, parents, group, tau) for group in start if group]
+    fits = _joined(mechanisms, node, fits, tau, parents)
     # The largest group is the usual one; of two equally large ones, that with more rows, which is known more precisely.
     fits.sort(key=lambda fit: (-len(fit.sites), -float(mechanisms.n[list(fit.sites)].sum()), fit.sites))
-    if curved is not None and len(fits) > 1:
-        fits = _alike_in_curves(mechanisms, node, parents, fits, tau, curved)
-    elif len(fits) > 1 and any(summary.private for summary in mechanisms.summaries):
-        usual, others = fits[0].sites, [k for fit in fits[1:] for k in fit.sites]
-        alike = explained_by_curves(mechanisms, node, parents, usual, others, tau, LEAST_EVIDENCE + USUAL.own)
-        fits = _with_usual(mechanisms, node, parents, fits, tau, alike)
+    if alike := _alike_if_curved(mechanisms, node, parents, fits, tau, curved):
+        rest = [tuple(k for k in fit.sites if k not in alike) for fit in fits[1:]]
+        usual = tuple(sorted({*fits[0].sites, *alike}))
+        fits = [_fit(mechanisms, node, parents, group, tau) for group in [usual, *rest] if group]
     found = []
     for k in constant:
         evidence, words = constant_evidence(mechanisms, node, k), f"At {sites[k]}, {names[node]} has one value only."
@@ -115,41 +108,33 @@ def _one_variable(
     return Groups(names[node], groups, tuple(sites[k] for k in constant)), found
 
 
-def _alike_in_curves(
+def _alike_if_curved(
     mechanisms: Mechanisms,
     node: int,
     parents: tuple[int, ...],
-    fits: list[_Fit],
+    fits: Sequence[_Fit],
     tau: float,
-    curved: Mechanisms,
-) -> list[_Fit]:
-    """Add sites to the usual group that share its mechanism if effects may be curved."""
-    labels = curved.groups(node, parents)[0].tolist()
-    usual = Counter(labels[k] for k in fits[0].sites).most_common(1)[0][0]
-    alike = {k for fit in fits[1:] for k in fit.sites if labels[k] == usual}
-    return _with_usual(mechanisms, node, parents, fits, tau, alike)
-
-
-def _with_usual(
-    mechanisms: Mechanisms, node: int, parents: tuple[int, ...], fits: list[_Fit], tau: float, alike: set[int]
-) -> list[_Fit]:
-    """Add some sites to the usual group."""
-    if not alike:
-        return fits
-    rest = [tuple(k for k in fit.sites if k not in alike) for fit in fits[1:]]
-    whole = tuple(sorted({*fits[0].sites, *alike}))
-    return [_fit(mechanisms, node, parents, sites, tau) for sites in [whole, *rest] if sites]
+    curved: Mechanisms | None,
+) -> set[int]:
+    """Find sites outside the usual group that share its mechanism if effects may be curved."""
+    if len(fits) < 2:
+        return set()
+    usual, others = fits[0].sites, [k for fit in fits[1:] for k in fit.sites]
+    if curved is not None:
+        labels = curved.groups(node, parents)[0].tolist()
+        common = Counter(labels[k] for k in usual).most_common(1)[0][0]
+        return {k for k in others if labels[k] == common}
+    if any(summary.private for summary in mechanisms.summaries):
+        return explained_by_curves(mechanisms, node, parents, usual, others, tau, LEAST_EVIDENCE + USUAL.own)
+    return set()
 
 
 def _fit(mechanisms: Mechanisms, node: int, parents: tuple[int, ...], sites: tuple[int, ...], tau: float) -> _Fit:
     """Fit a group with all parents, some, or none: the best of these."""
-    some = (
-        [t for size in range(1, len(parents)) for t in combinations(parents, size)]
-        if len(parents) <= MOST_SUBSETS
-        else []
-    )
-    options = [(parents, USUAL.own)] + ([((), USUAL.cut)] if parents else []) + [(t, USUAL.some) for t in some]
-    scored = [(_pooled_score(mechanisms, node, used, sites, tau) - price, used) for used, price in options]
+    options = [(parents, USUAL.own)] + ([((), USUAL.cut)] if parents else [])
+    if len(parents) <= MOST_SUBSETS:
+        options += [(some, USUAL.some) for size in range(1, len(parents)) for some in combinations(parents, size)]
+    scored = [(group_score(mechanisms, node, used, sites, tau) - price, used) for used, price in options]
     score, used = max(scored, key=lambda one: one[0])
     return _Fit(sites, used, score)
 
@@ -167,15 +152,6 @@ def _joined(mechanisms: Mechanisms, node: int, fits: list[_Fit], tau: float, par
             break
         fits = [fit for fit in fits if fit is not a and fit is not b] + [joint]
     return fits
-
-
-def _pooled_score(
-    mechanisms: Mechanisms, node: int, parents: tuple[int, ...], sites: tuple[int, ...], tau: float
-) -> float:
-    """Score a group by the definition in `fedperi.scores.mechanisms`."""
-    from ...scores.mechanisms_numpy import group_score
-
-    return group_score(mechanisms, node, parents, sites, tau)
 
 
 def _describe_group(

@@ -40,7 +40,7 @@ TURNED = 0.25
 
 
 def stated(runs: Runs) -> Floats:
-    """The probabilities that are reported: ``[i, j]`` of i -> j.
+    """Compute the probabilities that are reported: ``[i, j]`` is that of i -> j.
 
     One half is the mean over the runs with all sites and without each site; the other half is the run in which rows
     count for a third. Then odds are tempered, and curves may reduce the result. Gaussian scores are overconfident for
@@ -73,7 +73,7 @@ def _to_power(chance: Floats, power: float) -> Floats:
 
 
 def allowed_doubt(confidence: float) -> float:
-    """Doubt that a direction may have in the run with all sites.
+    """Compute how much doubt a direction may have in the run with all sites.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def find_graph(
 
 
 def known_directions(constraints: Constraints) -> Bools:
-    """Directions from background knowledge, if the pair is adjacent: required, or the other one is forbidden."""
+    """Find directions that background knowledge gives if the pair is adjacent: required, or the other is forbidden."""
     p = len(constraints.names)
     out: Bools = np.zeros((p, p), dtype=bool)
     for node in range(p):
@@ -141,7 +141,7 @@ def _acyclic(arrows: Bools, more: Bools, whole: Floats) -> Bools:
 
 
 def _implied(adjacent: Bools, arrows: Bools) -> Bools:
-    """Which undirected edges have a directed path between their ends."""
+    """Find the undirected edges that have a directed path between their ends."""
     open_ = adjacent & ~arrows & ~arrows.T
     out: Bools = np.zeros_like(open_)
     children = bits.rows(arrows)
@@ -152,7 +152,7 @@ def _implied(adjacent: Bools, arrows: Bools) -> Bools:
 
 
 def is_lost(edges: Floats) -> Bools:
-    """Which directions are lost in a run: the other one is more probable, or the edge is missing."""
+    """Find the directions that are lost in a run: the other one is more probable, or the edge is missing."""
     lost: Bools = (share(edges) < KEPT) | (edges + edges.T < 0.5)
     return lost
 
@@ -163,7 +163,7 @@ def _share_of(edges: Floats, pair: tuple[int, int]) -> float:
 
 
 def _each_edge_once(adjacent: Bools, arrows: Bools, chances: Floats) -> list[tuple[int, int]]:
-    """Every edge once: as directed, or in the more probable direction."""
+    """List every edge once: as directed, or in the more probable direction."""
     out = []
     for i, j in zip(*np.nonzero(np.triu(adjacent, 1)), strict=True):
         turned = arrows[j, i] or (not arrows[i, j] and chances[j, i] > chances[i, j])
@@ -174,12 +174,10 @@ def _each_edge_once(adjacent: Bools, arrows: Bools, chances: Floats) -> list[tup
 def _robustness(
     names: Sequence[str], runs: Runs, losses: Sequence[Bools], pair: tuple[int, int], *, directed: bool, known: bool
 ) -> Robustness:
-    """What a direction depends on; `losses` lists, for each run after the first, the directions lost in it."""
+    """Say what a direction depends on; `losses` lists, for each run after the first, the directions lost in it."""
     a, b = names[pair[0]], names[pair[1]]
-    if known:
-        return Robustness(a, b, "known", "", ())
-    if not directed:
-        return Robustness(a, b, "", "", ())
+    if known or not directed:
+        return Robustness(a, b, "known" if known else "", "", ())
     lost = [run for run, gone in zip(runs.runs[1:], losses, strict=True) if gone[pair]]
     flips = tuple(f"{run.name}: {_what_happens(run.edges, pair)}" for run in lost)
     without = [run.site for run in lost if run.site is not None]
@@ -187,7 +185,7 @@ def _robustness(
         # Straight lines fitted to a curve change with the patients, which can look like another mechanism.
         bent = any(_share_of(run.edges, pair) < KEPT for run in runs.of("curves"))
         return Robustness(a, b, "straight lines" if bent else "confirmed", "", flips)
-    return Robustness(a, b, "one site", listed(without) if without else "", flips)
+    return Robustness(a, b, "one site", listed(without), flips)
 
 
 def _what_happens(edges: Floats, pair: tuple[int, int]) -> str:
@@ -197,7 +195,7 @@ def _what_happens(edges: Floats, pair: tuple[int, int]) -> str:
 
 
 def member_of(graph: PDAG, best: Sequence[int]) -> PDAG:
-    """A DAG of the graph: it follows the order of the best DAG as far as the graph's arrows allow."""
+    """Choose a DAG of the graph: it follows the order of the best DAG as far as the graph's arrows allow."""
     order = topological_order(list(best))
     assert order is not None
     place = {node: at for at, node in enumerate(order)}

@@ -1,4 +1,4 @@
-"""What a result is made of: what each step found, what it says about every pair, and why there is an edge."""
+"""Parts of a result: what each step found, the probabilities of every pair, and the evidence for each edge."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...graph import bits
 from ...graph.pdag import PDAG
+from ...scores.mechanisms import Mechanisms
 from ...search.phase1 import Found
 from ..evidence import EdgeEvidence
 from ..parts import Difference, Groups, PairProbability, Robustness
@@ -17,6 +18,15 @@ from .runs import Runs
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+
+class Scored(NamedTuple):
+    """What is computed from the summaries without the confidence: scores, the best DAG, and probabilities."""
+
+    mechanisms: Mechanisms
+    curved: Mechanisms | None
+    found: Found
+    runs: Runs
 
 
 class Stages(NamedTuple):
@@ -69,31 +79,18 @@ def edge_evidence(
     out = []
     for edge in robust:
         i, j = graph.index(edge.a), graph.index(edge.b)
-        directed = bool(edge.grade)
-        differing = tuple(one.site for one in differences if one.variable in (edge.a, edge.b))
-        reason = "" if not directed else "knowledge" if edge.grade == "known" else "mechanisms"
-        words = _why(edge, sites)
-        out.append(
-            EdgeEvidence(
-                edge.a,
-                edge.b,
-                directed,
-                _gain(found, graph, dag, i, j),
-                (),
-                reason,
-                words,
-                tuple(dict.fromkeys(differing)),
-            )
-        )
+        reason = "" if not edge.grade else "knowledge" if edge.grade == "known" else "mechanisms"
+        differing = tuple(dict.fromkeys(one.site for one in differences if one.variable in (edge.a, edge.b)))
+        gain = _gain(found, graph, dag, i, j)
+        out.append(EdgeEvidence(edge.a, edge.b, bool(edge.grade), gain, (), reason, _why(edge, sites), differing))
     return out
 
 
 def _gain(found: Found, graph: PDAG, dag: PDAG, i: int, j: int) -> float:
-    """Loss of the score without an edge, if the other parents are kept."""
+    """Compute how much the score falls without an edge, if the other parents are kept."""
     tail, head = (i, j) if dag.adjacency[i, j] else (j, i)
     into = bits.columns(dag.adjacency)[head]
-    scores = [found.sets.score(head, parents) for parents in (into, into & ~(1 << tail))]
-    if scores[0] is None or scores[1] is None:
+    less = into & ~(1 << tail)
+    if not (found.sets.knows(head, into) and found.sets.knows(head, less)):
         found.sets.fetch([(head, 0, into)])
-        scores = [found.sets.score(head, parents) for parents in (into, into & ~(1 << tail))]
-    return float((scores[0] or 0.0) - (scores[1] or 0.0))
+    return (found.sets.score(head, into) or 0.0) - (found.sets.score(head, less) or 0.0)

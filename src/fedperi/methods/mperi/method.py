@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +15,7 @@ from ...errors import InputError
 from ...graph import bits
 from ...graph.equivalence import cpdag
 from ...graph.knowledge import Constraints, Knowledge, as_knowledge, unconstrained
+from ...graph.pdag import PDAG
 from ...option_values import DATA, MISSING, check_between, check_finite, check_one_of, check_whole
 from ...privacy import Privacy
 from ...scores.mechanisms import SKEPTICAL, Mechanisms
@@ -24,18 +26,18 @@ from ...tables.summary.summary import Summary
 from ..effects.moments import Moments
 from ..federate import Sites
 from ..interruption import respecting_interrupts
-from ..manifest import manifest_of_summaries
+from ..manifest import described, manifest_of_summaries
 from ..parameters import Seeded
 from ..progress import watching
 from ..remarks import against_time, many_yes_no
 from ..result import Result
-from ..stability import edge_stability
+from ..stability import with_stability
 from .cautions import cautions, shares_little
 from .differences import find_differences
 from .directions import find_graph, known_directions, member_of, stated
-from .edges import Stages, edge_evidence, probable_pairs
+from .edges import Scored, Stages, edge_evidence, probable_pairs
 from .hidden import hidden_causes
-from .oracle import MOST_CANDIDATES, ScoreOracle, Weighed, best_dag, edge_price
+from .oracle import MOST_CANDIDATES, ScoreOracle, best_dag, edge_price
 from .redraw import redrawn_summary
 from .runs import MARGIN, MechanismComparison, posterior_runs
 from .statements import named_entries, privacy_of, statements
@@ -155,61 +157,54 @@ class MPERI(Seeded):
             with watching(self.progress, self._name) as show:
                 stages = self._stages(said, constraints, show)
                 result = replace(self._result(said, stages), privacy=privacy_of(entries, said))
-                return self._with_stability(result, said, constraints, show) if self.bootstrap else result
+                again = partial(self._again, said, constraints, show)
+                return with_stability(result, again, self.seed, self.bootstrap) if self.bootstrap else result
 
     def _stages(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> Stages:
-        """Everything after the summaries, step by step."""
-        mechanisms, bent, found, runs = self._weigh(said, constraints, show)
+        """Do all steps after the summaries."""
+        mechanisms, curved, found, runs = self._score(said, constraints, show)
         chances = stated(runs)
         weak = very_weak(mechanisms, found.parents, runs.all.edges, chances + chances.T >= 0.5, self.weakest)
         chances = undirected(chances, weak, known_directions(constraints))
         graph, robust = find_graph(constraints, runs, chances, self.confidence, weak)
         dag = member_of(graph, found.parents)
-        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), bent, graph)
+        groups, differences = find_differences(mechanisms, bits.columns(dag.adjacency), curved, graph)
         return Stages(found, runs, chances, weak, graph, dag, robust, groups, differences)
 
-    def _weigh(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> Weighed:
-        """Score, search, and compute all probabilities; the confidence plays no part in it."""
-        # Scores are of straight lines, unless curves were requested; then there is nothing to check them with.
+    def _score(self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]) -> Scored:
+        """Score, search, and compute all probabilities; the confidence is not used."""
+        # Scores are of straight lines, and one run checks them with curves; if curves were requested, only of curves.
         parts = said if self.data == "nonlinear" else [part.straight() for part in said]
-        curved = said if said[0].curved and self.data != "nonlinear" else []
+        with_curves = said if said[0].curved and self.data != "nonlinear" else []
         comparison = MechanismComparison.of(self.sharing)
-        mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
-        groups, _ = find_differences(mechanisms, found.parents, bent)
+        mechanisms, curved, found = self._search(comparison, parts, with_curves, constraints, show)
+        groups, _ = find_differences(mechanisms, found.parents, curved)
         if comparison.share and shares_little(groups, len(parts)):
             comparison = comparison._replace(prices=SKEPTICAL)
-            mechanisms, bent, found = self._look(comparison, parts, curved, constraints, show)
+            mechanisms, curved, found = self._search(comparison, parts, with_curves, constraints, show)
         runs = posterior_runs(
             parts,
             found.sets,
             found.parents,
             comparison=comparison,
             seed=self.seed,
-            curved=curved,
+            curved=with_curves,
             note=lambda what: show(Step(what, 1, 0.0)),
         )
-        return Weighed(mechanisms, bent, found, runs)
+        return Scored(mechanisms, curved, found, runs)
 
-    def _with_stability(
-        self, result: Result, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None]
-    ) -> Result:
-        """Find the graph again from bootstrap draws of the summaries, and count how often edges are found."""
-        graphs = []
-        try:
-            for draw in range(self.bootstrap):
-                show(Step(f"bootstrap {draw + 1}/{self.bootstrap}", 1, 0.0))
-                again = [redrawn_summary(part, self.seed * 1_000_003 + draw) for part in said]
-                graphs.append(self._stages(again, constraints, lambda step: None).graph)
-        except KeyboardInterrupt:
-            pass
-        stability = edge_stability(result.graph, graphs) if graphs else ()
-        return replace(result, stability=stability, replicates=len(graphs), complete=len(graphs) == self.bootstrap)
+    def _again(
+        self, said: Sequence[Summary], constraints: Constraints, show: Callable[[Step], None], seed: int, title: str
+    ) -> PDAG:
+        """Find the graph from bootstrap draws of the summaries."""
+        show(Step(title, 1, 0.0))
+        return self._stages([redrawn_summary(part, seed) for part in said], constraints, lambda step: None).graph
 
-    def _look(
+    def _search(
         self,
         comparison: MechanismComparison,
         parts: Sequence[Summary],
-        curved: Sequence[Summary],
+        with_curves: Sequence[Summary],
         constraints: Constraints,
         show: Callable[[Step], None],
     ) -> tuple[Mechanisms, Mechanisms | None, Found]:
@@ -221,7 +216,7 @@ class MPERI(Seeded):
             parts,
             lambda scores, first: self._best_dag(scores, constraints, show, first),
         )
-        return mechanisms, comparison.mechanisms(curved, margin=margin) if curved else None, found
+        return mechanisms, comparison.mechanisms(with_curves, margin=margin) if with_curves else None, found
 
     def _best_dag(
         self,
@@ -242,13 +237,12 @@ class MPERI(Seeded):
             keep=lambda found: None,
             most_neighbours=MOST_CANDIDATES,
             first=first,
-            thorough=True,  # a site has said all that it will say: rounds cost no message
+            thorough=True,  # rounds cost nothing here: no site is asked
         )
 
     def _result(self, parts: Sequence[Summary], stages: Stages) -> Result:
-        options, moments = self._described(), Moments.of(parts)
-        found, runs, graph, dag = stages.found, stages.runs, stages.graph, stages.dag
-        robust, groups, differences = stages.robust, stages.groups, stages.differences
+        options, moments = described(self, self._name), Moments.of(parts)
+        found, runs, chances, weak, graph, dag, robust, groups, differences = stages
         known: Knowledge | None = self.knowledge
         return Result(
             graph=graph,
@@ -263,29 +257,16 @@ class MPERI(Seeded):
             edges=tuple(edge_evidence(graph, dag, found, robust, differences, len(parts))),
             method=options,
             manifest=manifest_of_summaries(options, parts),
-            probable=tuple(probable_pairs(graph.names, stages.chances)),
+            probable=tuple(probable_pairs(graph.names, chances)),
             differences=tuple(differences),
             groups=tuple(groups),
             robustness=tuple(robust),
             warnings=(
                 *against_time(graph, known),
-                *cautions(parts, groups, runs, robust, stages.weak),
+                *cautions(parts, groups, runs, robust, weak),
                 *many_yes_no(moments, known),
                 *hidden_causes(parts, dag, groups),
             ),
             sampling={"exact": runs.exact, "chains_differ": runs.chains_differ},
             moments=moments,
         )
-
-    def _described(self) -> dict[str, Any]:
-        options: dict[str, Any] = {}
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if isinstance(value, Knowledge):
-                value = {key: [list(entry) for entry in content] for key, content in vars(value).items()}
-            elif isinstance(value, Privacy):
-                value = {"epsilon": value.epsilon, "delta": value.delta, "mechanism": value.mechanism}
-            elif value is not None and not isinstance(value, str | int | float | bool):
-                value = str(value)
-            options[option.name] = value
-        return {"name": self._name, **options}

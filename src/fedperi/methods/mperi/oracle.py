@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from ...scores.mechanisms import Mechanisms
 from ...search.phase1 import Found
 from ...search.posterior import MOST_EXACT
 from ...tables.summary.summary import Summary
-from .runs import Runs, candidates
+from .runs import candidates
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,7 +30,7 @@ missed leaves a false collider (docs/explanation/method.md)."""
 
 
 def edge_price(p: int) -> float:
-    """The penalty of an edge, in nats, in addition to that of its parameters.
+    """Compute the penalty of an edge, in nats, in addition to that of its parameters.
 
     Zero if there are few variables, so that all DAGs have the same prior; larger if there are many, since each might be
     a parent by chance.
@@ -46,15 +45,6 @@ def edge_price(p: int) -> float:
 
 FEWEST_REMEMBERED = 5
 """With at least this number of candidates the scores of all their subsets are cached. Pairs are asked for only once."""
-
-
-class Weighed(NamedTuple):
-    """What the summaries say, before a confidence is applied to it."""
-
-    mechanisms: Mechanisms
-    bent: Mechanisms | None
-    found: Found
-    runs: Runs
 
 
 @dataclass(frozen=True)
@@ -104,7 +94,7 @@ class ScoreOracle:
 
 
 def _known(free: list[int], lattices: list[tuple[list[int], Floats]]) -> Floats:
-    """Scores of the subsets of some candidates that are known from other lattices; NaN for the rest.
+    """Collect the scores of subsets of some candidates that are known from other lattices; NaN for the rest.
 
     Examples
     --------

@@ -10,12 +10,9 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...tables.summary.summary import Summary
-from ..effects.noise import repaired
-
-Floats = NDArray[np.float64]
+from ..effects.noise import bartlett, repaired
 
 
 def redrawn_summary(part: Summary, draw: int) -> Summary:
@@ -44,18 +41,11 @@ def redrawn_summary(part: Summary, draw: int) -> Summary:
     # Constants at a site stay constant: their rows and columns of the root are zero.
     root = vectors * np.sqrt(np.clip(values, 0.0, None))
     root[np.diag(part.covariance) == 0] = 0.0
-    covariance = root @ _standard_wishart(len(values), float(rows), rng) @ root.T
+    lower = bartlett(len(values), float(rows) - 1, 1, rng)[0]
+    covariance = root @ (lower @ lower.T / rows) @ root.T
     mean = part.mean + root @ rng.standard_normal(len(values)) / np.sqrt(rows)
     if part.noise is not None and part.noise.covariance is not None and part.noise.mean is not None:
         upper = np.triu(rng.standard_normal(covariance.shape) * part.noise.covariance)
         covariance = repaired(covariance + upper + np.triu(upper, 1).T)
         mean = mean + rng.standard_normal(len(mean)) * part.noise.mean
     return replace(part, mean=mean, covariance=(covariance + covariance.T) / 2, scatter=None)
-
-
-def _standard_wishart(columns: int, rows: float, rng: np.random.Generator) -> Floats:
-    """Covariance of independent standard normal rows around their mean, by Bartlett's decomposition."""
-    lower = np.tril(rng.standard_normal((columns, columns)), -1)
-    lower[np.diag_indices(columns)] = np.sqrt(rng.chisquare(np.maximum(rows - 1 - np.arange(columns), 1.0)))
-    out: Floats = lower @ lower.T / rows
-    return out

@@ -208,9 +208,9 @@ def _one_thing_changed(
         common = comparison._replace(prices=USUAL)
         yield _Changed("if sharing is common", "prices", again(common.mechanisms(parts)))
     if curved:
-        # Other sets may be good then, so all are scored except those that are far too large.
-        bent = comparison.mechanisms(curved, margin=MARGIN)
-        scores = [bent.lattice(node, (), lattice.free) for node, lattice in enumerate(lattices)]
+        # With curves other sets may be good, so all are scored except those that are far too large.
+        mechanisms = comparison.mechanisms(curved, margin=MARGIN)
+        scores = [mechanisms.lattice(node, (), lattice.free) for node, lattice in enumerate(lattices)]
         yield _Changed("if effects may be curved", "curves", scores)
 
 
@@ -233,7 +233,7 @@ def candidates(sets: ParentSets, dag: Sequence[int], node: int, most: int = 11) 
 
 
 def known_lattice(sets: ParentSets, node: int, free: tuple[int, ...]) -> Lattice:
-    """Scores of all subsets of some candidates; unknown ones are asked for."""
+    """Return the scores of all subsets of some candidates; unknown ones are computed."""
     whole = sum(1 << v for v in free)
     if not sets.knows(node, whole):
         sets.fetch([(node, 0, whole)])
@@ -245,13 +245,13 @@ def known_lattice(sets: ParentSets, node: int, free: tuple[int, ...]) -> Lattice
 
 
 def priced(sets: ParentSets, node: int, free: tuple[int, ...], scores: Floats) -> Floats:
-    """Scores minus the penalty on edges; minus infinity where background knowledge excludes a set."""
+    """Subtract the penalty on edges from scores; minus infinity where background knowledge excludes a set."""
     sizes = np.bitwise_count(np.arange(len(scores)))
     return np.where(sets.allowed(node, 0, free), scores - sets.edge_price * sizes, -np.inf)
 
 
 def competitive_sets(lattice: Lattice) -> Bools:
-    """Which sets do not score much lower than any of their subsets; the same must be true of all their subsets.
+    """Find the sets that do not score much lower than any of their subsets; all their subsets must be such sets too.
 
     A DAG with any other set would improve without the superfluous parents.
     """

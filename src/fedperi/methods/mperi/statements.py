@@ -22,7 +22,7 @@ from ...tables.statistics import Statistics
 from ...tables.summary.alike import check_alike, present_levels
 from ...tables.summary.summaries import summaries
 from ...tables.summary.summary import Summary
-from ..federate import as_respondents, check_same_schema, protected
+from ..federate import as_respondents, check_same_schema, is_connected, protected
 
 ELSEWHERE = "use IPERI, which asks sites in rounds"
 
@@ -78,7 +78,7 @@ def _released(entries: Mapping[str, Respondent]) -> dict[str, Summary]:
 
 
 def _read(tables: Mapping[str, Site], reading: Reading, stated: Sequence[Summary]) -> dict[str, Summary]:
-    """Summarise tables: together, or beside statements of other sites as those declare their columns."""
+    """Summarise tables: together, or with the schema of other sites' summaries if there are any."""
     if not tables:
         return {}
     schema = reading.schema
@@ -95,14 +95,14 @@ def _read(tables: Mapping[str, Site], reading: Reading, stated: Sequence[Summary
 
 
 def named_entries(sites: Any, privacy: Privacy | None = None, reading: Reading | None = None) -> dict[str, Respondent]:
-    """Make a site of every entry, by name; tables become releases if they are protected.
+    """Turn every entry into a site, by name; with `privacy`, tables become releases.
 
     Raises
     ------
     InputError
         If there are none, or one of them cannot give a summary.
     """
-    if hasattr(sites, "open") and hasattr(sites, "ask"):
+    if is_connected(sites):
         raise InputError(f"M-PERI needs one summary per site, and these are connected to be asked; {ELSEWHERE}")
     if isinstance(sites, Summary):
         raise InputError("give a list of sites, even if there is only one")
@@ -114,20 +114,20 @@ def named_entries(sites: Any, privacy: Privacy | None = None, reading: Reading |
     return {site.name: site for site in respondents}
 
 
-def privacy_of(entries: dict[str, Any], parts: Sequence[Summary]) -> dict[str, dict[str, Any]] | None:
-    """The privacy of every site, with its effective number of rows; None if no site has any."""
-    reported = {
-        part.site: {**(entry.privacy or {}), "worth": round(part.rows)} if isinstance(entry, ReleasedSite) else None
-        for part in parts
-        for entry in (entries[part.site],)
-    }
-    if not any(reported.values()):
+def privacy_of(entries: Mapping[str, Respondent], parts: Sequence[Summary]) -> dict[str, dict[str, Any]] | None:
+    """Collect the privacy of every site, with its effective number of rows; None if no site has any."""
+    released = {name: entry.privacy or {} for name, entry in entries.items() if isinstance(entry, ReleasedSite)}
+    if not released:
         return None
-    return {name: one or {"mechanism": "none", "private": False} for name, one in reported.items()}
+    none = {"mechanism": "none", "private": False}
+    return {
+        part.site: {**released[part.site], "worth": round(part.rows)} if part.site in released else none
+        for part in parts
+    }
 
 
 def _check_determined(parts: Sequence[Summary]) -> None:
-    """Raise if, over all sites, some variables determine another one: directions between them have no meaning."""
+    """Raise if, over all sites, some variables determine another: directions between them have no meaning."""
     weights = np.array([float(part.n) for part in parts]) / sum(float(part.n) for part in parts)
     mean = weights @ np.stack([part.mean for part in parts])
     covariance = sum(

@@ -1,8 +1,8 @@
-"""Edges so weak that a small error of the model explains them: they are drawn without a direction, and named.
+"""Edges so weak that a small error of the model explains them: they get no direction, and a warning names them.
 
-With enough rows every departure from straight lines becomes significant: a slight curve, a product of two causes. It
-looks like one more cause, and other patients at another site seem to give it a direction. More rows, fewer sites and
-other tolerances do not help, because the error is the same everywhere. Its size tells: it is tiny.
+With enough rows every departure from straight lines becomes significant: a slight curve, or a product of two causes. It
+looks like one more cause, and a different case mix at another site seems to give its direction. More rows, fewer sites
+and other tolerances do not help, because the error is the same everywhere. But such an edge explains very little.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 VISIBLE = 10.0
-"""An edge whose share times the rows of all sites is below this is not found, about the price of an edge: with fewer
-rows (10,000 for a share of 0.001) an edge can only look as weak as that by chance."""
+"""An edge is found only if its share times the rows of all sites is about this (in nats, about the penalty of an edge).
+So if there are fewer rows (10,000 for a share of 0.001), an edge that looks so weak does so by chance."""
 
 
 def very_weak(mechanisms: Mechanisms, dag: Sequence[int], edges: Floats, adjacent: Bools, weakest: float) -> Bools:
@@ -52,7 +52,7 @@ def very_weak(mechanisms: Mechanisms, dag: Sequence[int], edges: Floats, adjacen
 
 
 def explained_share(mechanisms: Mechanisms, cause: int, effect: int, others: Sequence[int]) -> float:
-    """Share of an effect's remaining variance that a cause explains: the mean over the rows of all sites.
+    """Compute the share of an effect's remaining variance that a cause explains, as a mean over the rows of all sites.
 
     Sites where one of the two is constant say nothing. What chance alone would explain is subtracted.
     """

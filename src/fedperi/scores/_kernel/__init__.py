@@ -1,10 +1,10 @@
 """Loops in C over plain arrays, where the per-call overhead of numpy would dominate.
 
 There is one way to use them. A caller calls ``kernel.loops.some_loop``, which fills arrays in place and returns True,
-or returns False if it leaves the case to numpy. Then the caller computes it with numpy, by the same operations in the
+or returns False if it does not compute the case. Then the caller computes it with numpy, by the same operations in the
 same order: graphs are the same, but it takes longer. If the loops were not compiled when the package was installed, or
-if the environment variable ``FEDPERI_KERNEL`` is ``numpy``, every loop leaves every case. The manifest of a run notes
-which it was.
+if the environment variable ``FEDPERI_KERNEL`` is ``numpy``, every loop returns False. The manifest of a run says which
+was used.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ OUTDATED = (
 
 
 class NoLoops:
-    """Stands in for the compiled loops where there are none: every loop leaves its case to numpy.
+    """Replaces the compiled loops if there are none: every loop returns False, so that numpy is used.
 
     Parameters
     ----------
     why : str
-        Why they are not there, if they should be: a warning says it once per process.
+        Why they are missing, if they should be there; a warning says so once per process.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _warn_once(why: str) -> None:
 
 
 def version_of(folder: Path) -> int:
-    """Return a number of the sources in C in a folder, which setup.py compiles into the loops; zero if there are none.
+    """Return a checksum of the C sources in a folder, which setup.py compiles into the loops; zero if there are none.
 
     Examples
     --------
@@ -99,7 +99,7 @@ else:
 
 
 def kind() -> str:
-    """Say how this process computes.
+    """Say whether this process uses the compiled loops.
 
     Examples
     --------

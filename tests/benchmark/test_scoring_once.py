@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import fedperi as fp
-from fedperi.benchmark.contenders import Problem, solve, weighing
+from fedperi.benchmark.contenders import Problem, scoring_once, solve
 from fedperi.benchmark.fitting import fit_cell
 
 
@@ -15,14 +15,14 @@ def _cell(method: str, setting: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("setting", ["mixed", "nothing shared", "own strengths, curved"])
-def test_what_was_weighed_before_changes_no_number(setting: str) -> None:
+def test_cached_scores_change_no_number(setting: str) -> None:
     first, second = _cell("mperi", setting), _cell("mperi-75", setting)
-    weighing.forget()
+    scoring_once.forget()
     assert _cell("mperi-75", setting) == second
     assert _cell("mperi", setting) == first
 
 
-def test_other_tables_are_weighed_anew_and_the_time_counts_for_both() -> None:
+def test_other_tables_are_scored_again_and_the_time_counts_for_both() -> None:
     one, other = (fp.simulate(4, clients=3, samples=300, intervention="shift", seed=seed) for seed in (1, 2))
     for name in ("mperi", "mperi-75"):  # the first fit of each warms up, on tables of its own
         solve(name, Problem(other.sites), 60)
