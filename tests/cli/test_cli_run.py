@@ -147,6 +147,9 @@ def test_json_and_dry_run_write_nothing(hospitals: Path) -> None:
     assert plan.returncode == 0
     assert "3 variables x 4 parent sets = 12 numbers" in plan.stdout
     assert "Nothing was requested: this was a dry run." in plan.stdout
+    both = fedperi_here("run", *files(hospitals), "--dry-run", "--json", cwd=hospitals)
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "--dry-run has no result to print: leave out --json" in both.stderr
     assert [path.name for path in hospitals.iterdir()] == ["data"]
 
 

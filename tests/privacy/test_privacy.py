@@ -357,6 +357,7 @@ def test_production_noise_takes_no_seed(sim: Any, tmp_path: Path) -> None:
     [
         ({"epsilon": 0}, "epsilon must be a positive, finite number, not 0"),
         ({"epsilon": -1.0}, "epsilon must be a positive"),
+        ({"epsilon": 10**400}, "epsilon must be a positive, finite number, not 1000"),
         ({"epsilon": float("inf")}, "epsilon must be a positive, finite number, not inf"),
         ({"epsilon": float("nan")}, "epsilon must be a positive"),
         ({"epsilon": "1"}, "epsilon must be a positive"),

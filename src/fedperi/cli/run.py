@@ -85,6 +85,8 @@ def run(
     given = {**context.params, "context": contexts}  # typer keeps the name for itself
     asked, said = given_options(config, given, known_options(HERE))
     check_place(out, dry_run, as_json, force=force)
+    if dry_run and as_json:
+        raise InputError("--dry-run has no result to print: leave out --json (`fedperi check --json` prints findings)")
     # With noise the decimal mark is part of the promise; without, it is about text files alone.
     mark = None if "epsilon" in asked else asked.pop("decimal", None)
     how = opening_of({**context.params, "decimal": mark})

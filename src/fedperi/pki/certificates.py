@@ -30,7 +30,7 @@ LOOPBACK_HOST = "localhost"
 LOOPBACK = ("127.0.0.1", "::1")
 
 WARN_DAYS = 30
-"""A certificate that ends within this number of days is mentioned at every start, and once a day."""
+"""Days before its end from which on a certificate is mentioned at every start, and once a day."""
 
 
 def make_ca(key: EllipticCurvePrivateKey, now: datetime, below: int = 0) -> x509.Certificate:
@@ -264,11 +264,9 @@ def ending(what: str, until: datetime, now: datetime | None = None) -> str | Non
     'WARNING: ca.pem ends on 2026-03-02, in 20 days'
     """
     left = days_left(until, now)
-    if left >= WARN_DAYS:
-        return None
     if left < 0:
         return f"WARNING: {what} ended on {until:%Y-%m-%d}"
-    return f"WARNING: {what} ends on {until:%Y-%m-%d}, in {left} days"
+    return f"WARNING: {what} ends on {until:%Y-%m-%d}, in {left} days" if left < WARN_DAYS else None
 
 
 def warnings_of(paths: Sequence[Path]) -> list[str]:

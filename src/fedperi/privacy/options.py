@@ -143,4 +143,9 @@ def check_delta(delta: float, most_rows: int | None = None) -> None:
 
 
 def _positive(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return 0 < float(value) < math.inf
+    except OverflowError:  # a whole number with hundreds of digits
+        return False

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from .preparing.prepared import prepared
 from .readers.one_pass import passing_moments
 from .schema import Kind, Schema
 from .table import CHUNK, Source, Table, open_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Counts", "Statistics", "summarize"]
 
@@ -119,39 +122,32 @@ def summarize(
     partial: bool = False,
     resample: int | None = None,
 ) -> Statistics | Counts:
-    """Read a site's table in chunks, and return its sufficient statistics.
-
-    The table is read once if all columns are plain numbers, and twice otherwise.
+    """Read a site's table in chunks, once or twice, and return its sufficient statistics.
 
     Parameters
     ----------
     source : DataFrame, path of a CSV or Parquet file, or Table
-        See `fedperi.tables.open_table`. It may be larger than memory.
+        The table, which may be larger than memory.
     schema : Schema or path of a schema file, optional
-        The schema that the sites share (see `fedperi.tables.infer_schema`). It names exactly the table's columns, and
-        gives their order (but see `partial`). Inferred from this table alone if not given.
+        The schema that the sites share, with exactly the table's columns, in its order (but see `partial`). Inferred
+        from this table if not given.
     data : {"auto", "linear", "nonlinear", "discrete", "mixed"}
-        Auto: linear if all columns are continuous, discrete if all are categorical, mixed otherwise. Linear takes codes
-        and truth values as numbers. Discrete gives `Counts`, the others `Statistics`; see `fedperi.tables.embedding`.
+        Auto: linear if all columns are continuous, discrete if all are categorical, mixed otherwise. Discrete gives
+        `Counts`, the others `Statistics`; see `fedperi.tables.embedding`.
     missing : {"error", "drop"}
-        What to do with rows in which a value is missing. The number dropped is kept in the result.
+        What to do with rows in which a value is missing. The result has the number of dropped rows.
     name : str, optional
         The site's name.
     chunk : int
-        Rows in memory at a time. The result does not depend on it, but for rounding.
+        Rows in memory at a time.
     degree : int
-        The highest degree of the polynomials for ``data="nonlinear"``.
+        Highest degree of the polynomials for ``data="nonlinear"``.
     partial : bool
-        Whether the schema may leave columns out. These are then inferred, and the order is the table's. For a single
-        table only: sites of a federation must agree on all columns.
+        Whether the schema may leave columns out, which are then inferred, in the order of the table. Only for a single
+        table: sites of a federation must agree on all columns.
     resample : int, optional
-        The seed of a bootstrap: each row is then taken as often as a Poisson variable of mean 1 says, which also works
-        for tables that are read in chunks. Types, levels and scales stay those of the table itself.
-
-    Raises
-    ------
-    InputError
-        If the table cannot be used. The message names the site, the columns and the remedy.
+        Seed of a bootstrap that takes each row as often as a Poisson variable of mean 1 says, so that tables can be
+        read in chunks. Types, levels and scales stay those of the table itself.
 
     Examples
     --------
@@ -179,10 +175,13 @@ def summarize(
     if moments is None and table.engine is not None and resample is None:
         moments = table.engine.moments(table, embedding, profile, missing)
     if moments is None:
-        draw = _draws(resample)
-        rows = (draw(embedding.embed(frame, table.name)) for frame in read_rows(table, agreed, chunk, missing))
-        moments = stream_moments(part for part in rows if len(part))
+        moments = _streamed(read_rows(table, agreed, chunk, missing), embedding, table.name, _draws(resample))
     return embedded_statistics(moments, embedding, profile)
+
+
+def _streamed(frames: Iterable[pd.DataFrame], embedding: Embedding, site: str, draw: Draw) -> Moments:
+    rows = (draw(embedding.embed(frame, site)) for frame in frames)
+    return stream_moments(part for part in rows if len(part))
 
 
 def _agreed(table: Table, profile: TableProfile, given: Schema | None, missing: Missing, partial: bool) -> Schema:

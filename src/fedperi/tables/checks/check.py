@@ -83,21 +83,32 @@ def check(
     known, accept = agreed.tables, how.accept
     found += damaged + zeros + agreed.findings
     found += same_content([(table.name, table.columns, reading.hashes) for table, reading in tables])
-    odd = odd_columns([reading for _, reading in known], agreed.schema, given, accept)
     together = strict or len(known) < 2  # one table is all sites together
     at_sites, statistics, embedded = _check_sites(known, agreed.schema, together, tell)
-    identifiers = {name for one in odd if one.problem == "identifier" for name in one.columns}  # often sorted
-    alone = sorted_alone(statistics, {table.name: reading.looks for table, reading in known})
-    alone = [one for one in alone if not identifiers.issuperset(one.columns)]
-    errors = {one.columns for one in alone}  # these replace the notes that the same columns are sorted
-    odd = [one for one in odd if not (one.problem == "sorted" and one.columns in errors)]
-    odd = [*unless_accepted(alone, accept), *odd]
+    odd = _odd(known, statistics, agreed.schema, given, accept)
     found += unless_accepted(at_sites, accept, {"determined"})
     found = [*(one for one in one_per_problem(found) if not explained(one, odd)), *odd]
     # A run need not compute again what is known about its tables.
     kept = (replace(table, first_reading=replace(r, embedded=embedded.get(table.name))) for table, r in tables)
     ranked = sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
     return CheckReport(_site_summaries(tables, known), agreed.schema, tuple(ranked), tuple(kept))
+
+
+def _odd(
+    known: list[Surveyed],
+    statistics: Mapping[str, Statistics],
+    schema: Schema,
+    given: Schema | None,
+    accept: Collection[str],
+) -> list[Finding]:
+    """Find columns that are probably no measurements: identifiers, columns that are sorted alone, and so on."""
+    odd = odd_columns([reading for _, reading in known], schema, given, accept)
+    identifiers = {name for one in odd if one.problem == "identifier" for name in one.columns}  # often sorted
+    alone = sorted_alone(statistics, {table.name: reading.looks for table, reading in known})
+    alone = [one for one in alone if not identifiers.issuperset(one.columns)]
+    errors = {one.columns for one in alone}  # these replace the notes that the same columns are sorted
+    odd = [one for one in odd if not (one.problem == "sorted" and one.columns in errors)]
+    return [*unless_accepted(alone, accept), *odd]
 
 
 def _site_summaries(tables: list[Surveyed], known: list[Surveyed]) -> tuple[SiteSummary, ...]:

@@ -54,6 +54,9 @@ def serve(
 ) -> None:
     """Answer messages until stopped; connect again whenever the connection is lost.
 
+    Raises `TemporaryError` if the coordinator cannot be reached for too long, and `InputError` if its certificate is
+    not accepted or it does not accept the site's key.
+
     Parameters
     ----------
     work : SiteWork
@@ -72,12 +75,6 @@ def serve(
     key : OwnKey, optional
         The site's key, if the caller uses it too; by default, that of the address.
 
-    Raises
-    ------
-    TemporaryError
-        If the coordinator cannot be reached for too long.
-    InputError
-        If its certificate is not accepted, or it does not accept the site's key.
     """
     address.check()
     need_flower()
