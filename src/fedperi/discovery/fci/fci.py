@@ -13,10 +13,11 @@ from ...graph.ancestral.pag import ARROW, PAG, TAIL
 from ...graph.knowledge import Constraints, unconstrained
 from ..pc.independence import IndependenceTest
 from .ends import Ends, Proposal
+from .neighbours import unshielded
 from .possible import blocks, possible_d_separators
 from .rules import orient, rule_0
 from .skeleton import Separated, find_skeleton, prune_further
-from .triples import Triples, unshielded, weigh_triples
+from .triples import Triples, weigh_triples
 
 Bools = NDArray[np.bool_]
 
@@ -52,6 +53,8 @@ def fci_search(
     contexts: int = 0,
     selection: bool = True,
     stricter: IndependenceTest | None = None,
+    lone: float = 0.0,
+    evidence: float = 3.0,
 ) -> FCISearch:
     """Find the PAG that an independence test supports.
 
@@ -73,6 +76,11 @@ def fci_search(
     stricter : IndependenceTest, optional
         A test of the same variables that must agree where a dependence gives directions, for example one that allows
         for curves.
+    lone : float
+        Share of the sets of neighbours below which separating sets are taken as chance, and the edge stays. 0 for an
+        oracle, which knows no chance.
+    evidence : float
+        Nats by which a node must be more likely a collider than none, or the other way round, before a rule uses that.
 
     Examples
     --------
@@ -97,7 +105,7 @@ def fci_search(
         test, alpha, limit, found, lambda x, y: reach[x] & joined.get((min(x, y), max(x, y)), 0), usable
     )
     found = _with_required(found, known)
-    triples, found = weigh_triples(test, alpha, limit, found, usable, stricter)
+    triples, found = weigh_triples(test, alpha, limit, found, usable, stricter, lone, evidence)
     ends = _oriented(found, known, triples, variables)
     orient(ends, found, triples, selection)
     return FCISearch(PAG(ends.marks(), test.names), _named(found, test.names), found.tests, found.complete)

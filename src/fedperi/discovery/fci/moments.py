@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scores.regression import SINGULAR
-from ..pc.gaussian import log_wilks, partial_correlations
+from ..pc.gaussian import log_wilks
 from .certain import open_sets
 from .changes import Changes
+from .correlations import correlations_of_sites
 
 if TYPE_CHECKING:
     from ...tables.summary.summary import Summary
@@ -69,7 +70,7 @@ class SiteTests:
         self._rows = np.array([summary.rows for summary in summaries])
         self._changes = Changes(summaries, self._rows)
         self._spread = np.array([kind == "continuous" for kind in first.kinds], dtype=np.intp)
-        self._correlations = [_correlation(summary) for summary in summaries]
+        self._correlations = np.stack([_correlation(summary) for summary in summaries])
         self._varies = np.stack([np.diag(summary.covariance) > 0 for summary in summaries])
         self._blocks = [np.array(block, dtype=np.intp) for block in first.blocks]
         self._width = np.array([len(block) for block in self._blocks], dtype=np.intp)
@@ -117,7 +118,7 @@ class SiteTests:
         single = sum(1 << v for v in np.flatnonzero(self._width == 1).tolist())
         some = [n for n, (x, y) in enumerate(pairs) if not (candidates[n] | 1 << x | 1 << y) & ~single]
         first = self._padded[:, 0]
-        correlations = np.stack(self._correlations)[:, first[:, None], first]
+        correlations = self._correlations[:, first[:, None], first]
         # The p-value is l - a l^2 with l the smaller part and a as follows; it is below alpha if l is below its root.
         a = COMMON * (1 - COMMON)
         threshold = float(-ndtri(COMMON * (1 - np.sqrt(1 - 4 * a * alpha)) / (4 * a)))
@@ -147,18 +148,14 @@ class SiteTests:
         """Fisher's z at every site; sites where x or y does not vary, or rows are too few, say nothing."""
         from scipy.special import chdtrc, ndtr
 
-        total, weight, squares, sites = (np.zeros(len(x)) for _ in range(4))
-        for rows, correlation, varies in zip(self._rows, self._correlations, self._varies, strict=True):
-            freedom = rows - given.shape[1] - 3
-            if freedom <= 0:
-                continue
-            r, left = partial_correlations(correlation, x, y, given)
-            says = varies[x] & varies[y] & (left.min(axis=0) > SINGULAR)
-            z = np.where(says, np.sqrt(freedom) * np.arctanh(np.clip(r, -1 + SINGULAR, 1 - SINGULAR)), 0.0)
-            total += np.sqrt(freedom) * z
-            weight += freedom * says
-            squares += z * z
-            sites += says
+        freedom = (self._rows - given.shape[1] - 3)[:, None]
+        enough = freedom[:, 0] > 0
+        freedom, varies = freedom[enough], self._varies[enough]
+        r, left = correlations_of_sites(self._correlations[enough], x, y, given)
+        says = varies[:, x] & varies[:, y] & (left > SINGULAR)
+        z = np.where(says, np.sqrt(freedom) * np.arctanh(np.clip(r, -1 + SINGULAR, 1 - SINGULAR)), 0.0)
+        total, squares = (np.sqrt(freedom) * z).sum(axis=0), (z * z).sum(axis=0)
+        weight, sites = (freedom * says).sum(axis=0), says.sum(axis=0)
         common = np.abs(total) / np.sqrt(np.maximum(weight, 1.0))
         shared = 2 * ndtr(-common)
         apart = np.where(sites > 1, chdtrc(np.maximum(sites - 1, 1), np.maximum(squares - common**2, 0.0)), 1.0)

@@ -24,6 +24,14 @@ from .result import FCIResult, Pair
 DATA = ("auto", "linear", "discrete", "mixed")
 """How columns are taken. With "auto", dependences that give directions must hold with curves, too."""
 
+LONE = 0.1
+"""Share of the sets of neighbours below which two variables stay joined although some of them separate. In simulated
+tables two thirds of such pairs are joined in truth, and 3 % of the pairs that a third of the sets separates."""
+
+EVIDENCE = 0.5
+"""Nats that must speak for what lies between two variables. With 1.0, in linear tables of sites that are alike, F1 of
+arrowheads falls from 0.82 to 0.81, and in hospital-like ones as many of the arrowheads are wrong."""
+
 
 @dataclass(frozen=True)
 class FCI(Parameters):
@@ -112,6 +120,8 @@ class FCI(Parameters):
             contexts=len(test.contexts),
             selection=self.selection,
             stricter=SiteTests(said, contexts=self.context) if any(part.curved for part in said) else None,
+            lone=LONE,
+            evidence=EVIDENCE,
         )
         options = described(self, "FCI")
         return replace(
