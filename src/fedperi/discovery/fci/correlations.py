@@ -14,7 +14,7 @@ Indices = NDArray[np.intp]
 CHUNK = 1 << 15
 """Numbers per step of an elimination, so that they stay in the processor's cache."""
 
-BY_HAND = 3
+BY_HAND = 6
 """Up to this size of a set only the upper half is computed, entry by entry; beyond, calls of numpy cost more."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -133,12 +133,10 @@ class SiteTests:
             column = self._padded[:, 0]
             return self._fisher(column[x], column[y], column[given])
         out = np.empty(len(x))
-        shapes = np.stack([self._tested_width[x], self._tested_width[y], self._width[given].sum(axis=1)], axis=1)
-        for shape in np.unique(shapes, axis=0):
-            some = np.flatnonzero((shapes == shape).all(axis=1))
+        for wx, wy, some in _alike(self._tested_width[x], self._tested_width[y], self._width[given].sum(axis=1)):
             cx, cy = _columns(self._tested, x[some, None]), _columns(self._tested, y[some, None])
             cz = _columns(self._padded, given[some])
-            if shape[0] == shape[1] == 1:
+            if wx == wy == 1:
                 out[some] = self._fisher(cx[:, 0], cy[:, 0], cz)
             else:
                 out[some] = self._wilks(cx, cy, cz)
@@ -184,15 +182,19 @@ class SiteTests:
         from scipy.special import chdtrc
 
         out = np.empty(len(x))
-        shapes = np.stack([self._tested_width[x], self._spread[x], self._width[given].sum(axis=1)], axis=1)
-        for shape in np.unique(shapes, axis=0):
-            some = np.flatnonzero((shapes == shape).all(axis=1))
+        for _, spread, some in _alike(self._tested_width[x], self._spread[x], self._width[given].sum(axis=1)):
             target, columns = _columns(self._tested, x[some, None]), _columns(self._padded, given[some])
-            value, freedom = self._changes.statistics(
-                self._sides[context[some]], target, columns, spread=bool(shape[1])
-            )
+            value, freedom = self._changes.statistics(self._sides[context[some]], target, columns, spread=bool(spread))
             out[some] = chdtrc(freedom, value)
         return out
+
+
+def _alike(first: Indices, second: Indices, columns: Indices) -> Iterator[tuple[int, int, Indices]]:
+    """Group tests by three small numbers: yield the first two, and which tests have them."""
+    top = [int(numbers.max(initial=0)) + 1 for numbers in (second, columns)]
+    key = (first * top[0] + second) * top[1] + columns
+    for value in np.unique(key).tolist():
+        yield value // top[1] // top[0], value // top[1] % top[0], np.flatnonzero(key == value)
 
 
 def _table(blocks: Sequence[Indices]) -> Indices:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...graph import bits
 from ..pc.independence import IndependenceTest
-from ..pc.skeleton import subsets
-from .batches import batched, codes, members
+from ..pc.skeleton import BATCH, subsets
+from .batches import batched, codes, members, table_of
 from .skeleton import Pair, Separated
 
 Indices = NDArray[np.intp]
@@ -29,7 +29,12 @@ UNDECIDED = 0.3
 
 
 def tests_of_neighbours(
-    test: IndependenceTest, limit: int, found: Separated, usable: int, known: tuple[Separated, Tested] | None = None
+    test: IndependenceTest,
+    limit: int,
+    found: Separated,
+    usable: int,
+    ends: int = -1,
+    known: tuple[Separated, Tested] | None = None,
 ) -> Tested:
     """Test the ends of unshielded triples, given what separated them in the search, and all sets of neighbours.
 
@@ -44,10 +49,12 @@ def tests_of_neighbours(
     found : Separated
     usable : int
         Bit set of the nodes that may be in a separating set. The others are contexts.
+    ends : int
+        Bit set of the nodes that the later end may be. All, if not given.
     known : tuple, optional
         A graph and what this function returned for it: pairs with the same neighbours are not tested again.
     """
-    pairs = sorted({(a, c) for a, _, c in unshielded(found)})
+    pairs = sorted({(a, c) for a, _, c in unshielded(found) if ends >> c & 1})
     out: Tested = {}
     if known is not None:
         before, tested = known
@@ -103,10 +110,12 @@ def _open(sets: Mapping[int, float], near: int) -> bool:
 def ask(test: IndependenceTest, questions: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, float]]:
     """Yield pairs with a bit set each, and their p-values, smaller sets first."""
     by_size = sorted(questions, key=lambda question: question[2].bit_count())
-    for _, some in groupby(by_size, key=lambda question: question[2].bit_count()):
-        for x, y, given in batched((a, c, members(code)[None, :]) for a, c, code in some):
-            p_values = test.p_values(x, y, given).tolist()
-            yield from zip(x.tolist(), y.tolist(), codes(given), p_values, strict=True)
+    for size, some in groupby(by_size, key=lambda question: question[2].bit_count()):
+        asked = list(some)
+        for start in range(0, len(asked), BATCH):
+            x, y, sets = zip(*asked[start : start + BATCH], strict=True)
+            p_values = test.p_values(np.array(x, dtype=np.intp), np.array(y, dtype=np.intp), table_of(sets, size))
+            yield from zip(x, y, sets, p_values.tolist(), strict=True)
 
 
 def unshielded(found: Separated) -> Iterator[Triple]:

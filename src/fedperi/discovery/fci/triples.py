@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...graph import bits
 from ..pc.independence import IndependenceTest
-from .neighbours import Triple, ask, joined, lone_pairs, tests_of_neighbours, unshielded
+from .neighbours import Tested, Triple, ask, joined, lone_pairs, tests_of_neighbours, unshielded
 from .skeleton import Pair, Separated
 
 Floats = NDArray[np.float64]
@@ -95,31 +95,35 @@ def weigh_triples(
     found : Separated
         With the best separators of these pairs.
     """
-    tested = tests_of_neighbours(test, limit, found, usable)
-    made = sum(map(len, tested.values()))
+    first = tests_of_neighbours(test, limit, found, usable, usable)
+    back = lone_pairs(first, alpha, usable, lone)
     # Once only: every edge that comes back adds neighbours, and with them sets that do not separate.
-    back = lone_pairs(tested, alpha, usable, lone)
-    if back:
-        first, found = found, joined(found, back)
-        again = tests_of_neighbours(test, limit, found, usable, (first, tested))
-        made += sum(len(sets) for pair, sets in again.items() if sets is not tested.get(pair))
-        tested = again
+    before, found = found, joined(found, back)
+    tested = tests_of_neighbours(test, limit, found, usable, known=(before, first))
+    fresh = [sets for pair, sets in tested.items() if sets is not first.get(pair)]
+    made = sum(map(len, [*first.values(), *fresh]))
     separators = found.separators | {
         pair: min(sets, key=lambda code: (-sets[code], code.bit_count(), code)) for pair, sets in tested.items()
     }
     doubtful = lone_pairs(tested, alpha, usable, lone)
-    if stricter is not None:
-        twice = [(*pair, code) for pair, sets in tested.items() if pair not in doubtful for code in sets if code]
-        made += len(twice)
-        for a, c, code, p in ask(stricter, twice):
-            tested[a, c][code] = max(p, tested[a, c][code])
-    near = {(a, c): (found.adjacent[a] | found.adjacent[c]) & usable for a, c in tested}
     sure = {pair: sets for pair, sets in tested.items() if pair not in doubtful}
+    if stricter is not None:
+        made += _twice(stricter, sure)
+    near = {(a, c): (found.adjacent[a] | found.adjacent[c]) & usable for a, c in tested}
     colliders, others = _judged(_roles(sure, near), found.adjacent, usable, max(alpha, SEPARATED), evidence)
     beside = {(a, b, c) for a, b, c in unshielded(found) if back & {(a, b), (b, a), (b, c), (c, b)}}
     unclear = {(a, b, c) for (a, c), inside in near.items() for b in bits.members(inside)} - colliders - others
     separated = Separated(found.adjacent, separators, found.tests + made, found.complete)
     return Triples(frozenset(colliders - beside), frozenset(unclear | beside)), separated
+
+
+def _twice(stricter: IndependenceTest, tested: Tested) -> int:
+    """Put the higher p-value of two tests in place of that of the first; returns how many tests that took."""
+    # Given nothing, both are the same.
+    again = [(*pair, code) for pair, sets in tested.items() for code in sets if code]
+    for a, c, code, p in ask(stricter, again):
+        tested[a, c][code] = max(p, tested[a, c][code])
+    return len(again)
 
 
 def _roles(best: Mapping[Pair, Mapping[int, float]], near: Mapping[Pair, int]) -> dict[Triple, tuple[float, float]]:
