@@ -77,8 +77,8 @@ def fci_search(
         A test of the same variables that must agree where a dependence gives directions, for example one that allows
         for curves.
     lone : float
-        Share of the sets of neighbours below which separating sets are taken as chance, and the edge stays. 0 for an
-        oracle, which knows no chance.
+        Share of the sets of neighbours below which a separation may be chance: no rule uses it. 0 for an oracle, which
+        knows no chance.
     evidence : float
         Nats by which a node must be more likely a collider than none, or the other way round, before a rule uses that.
 

@@ -28,14 +28,7 @@ UNDECIDED = 0.3
 """If sets with a node and sets without it have p-values above this, more sets will not tell what the node is."""
 
 
-def tests_of_neighbours(
-    test: IndependenceTest,
-    limit: int,
-    found: Separated,
-    usable: int,
-    ends: int = -1,
-    known: tuple[Separated, Tested] | None = None,
-) -> Tested:
+def tests_of_neighbours(test: IndependenceTest, limit: int, found: Separated, usable: int) -> Tested:
     """Test the ends of unshielded triples, given what separated them in the search, and all sets of neighbours.
 
     Of a variable and a context, larger sets are left out once smaller ones leave every neighbour unclear: there can be
@@ -49,19 +42,9 @@ def tests_of_neighbours(
     found : Separated
     usable : int
         Bit set of the nodes that may be in a separating set. The others are contexts.
-    ends : int
-        Bit set of the nodes that the later end may be. All, if not given.
-    known : tuple, optional
-        A graph and what this function returned for it: pairs with the same neighbours are not tested again.
     """
-    pairs = sorted({(a, c) for a, _, c in unshielded(found) if ends >> c & 1})
-    out: Tested = {}
-    if known is not None:
-        before, tested = known
-        same = [one == other for one, other in zip(before.adjacent, found.adjacent, strict=True)]
-        out = {(a, c): tested[a, c] for a, c in pairs if (a, c) in tested and same[a] and same[c]}
-        pairs = [pair for pair in pairs if pair not in out]
-    out |= {pair: {} for pair in pairs}
+    pairs = sorted({(a, c) for a, _, c in unshielded(found)})
+    out: Tested = {pair: {} for pair in pairs}
     for a, c, code, p in ask(test, ((*pair, found.separators[pair]) for pair in pairs)):
         out[a, c][code] = p
     near = {(a, c): (found.adjacent[a] | found.adjacent[c]) & usable for a, c in pairs}
@@ -71,7 +54,7 @@ def tests_of_neighbours(
             p_values = test.p_values(x, y, given).tolist()
             for a, c, code, p in zip(x.tolist(), y.tolist(), codes(given), p_values, strict=True):
                 out[a, c][code] = p
-    return dict(sorted(out.items()))
+    return out
 
 
 def lone_pairs(tested: Tested, alpha: float, usable: int, lone: float) -> set[Pair]:
@@ -84,16 +67,6 @@ def lone_pairs(tested: Tested, alpha: float, usable: int, lone: float) -> set[Pa
         for (a, c), sets in tested.items()
         if usable >> c & 1 and sum(p > alpha for p in sets.values()) < lone * len(sets)
     }
-
-
-def joined(found: Separated, pairs: Iterable[Pair]) -> Separated:
-    """Join pairs again."""
-    adjacent, separators = list(found.adjacent), dict(found.separators)
-    for a, c in pairs:
-        adjacent[a] |= 1 << c
-        adjacent[c] |= 1 << a
-        del separators[a, c]
-    return Separated(adjacent, separators, found.tests, found.complete)
 
 
 def _open(sets: Mapping[int, float], near: int) -> bool:

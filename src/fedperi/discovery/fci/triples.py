@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...graph import bits
 from ..pc.independence import IndependenceTest
-from .neighbours import Tested, Triple, ask, joined, lone_pairs, tests_of_neighbours, unshielded
+from .neighbours import Tested, Triple, ask, lone_pairs, tests_of_neighbours
 from .skeleton import Pair, Separated
 
 Floats = NDArray[np.float64]
@@ -83,8 +83,8 @@ def weigh_triples(
     stricter : IndependenceTest, optional
         The higher of the two p-values counts.
     lone : float
-        Two variables that a smaller share of the sets separates are joined again. Triples with such an edge are
-        unclear, and so are those of pairs of which that is true only with the new neighbours.
+        Where a smaller share of the sets separates two variables, what lies between these is unclear: they may be
+        joined in truth.
     evidence : float
         Nats that must speak for one of the two roles of the middle node; for a collider, after what is usual in these
         tables. If pairs of sites say it, at least `CONTEXTS`.
@@ -95,13 +95,8 @@ def weigh_triples(
     found : Separated
         With the best separators of these pairs.
     """
-    first = tests_of_neighbours(test, limit, found, usable, usable)
-    back = lone_pairs(first, alpha, usable, lone)
-    # Once only: every edge that comes back adds neighbours, and with them sets that do not separate.
-    before, found = found, joined(found, back)
-    tested = tests_of_neighbours(test, limit, found, usable, known=(before, first))
-    fresh = [sets for pair, sets in tested.items() if sets is not first.get(pair)]
-    made = sum(map(len, [*first.values(), *fresh]))
+    tested = tests_of_neighbours(test, limit, found, usable)
+    made = sum(map(len, tested.values()))
     separators = found.separators | {
         pair: min(sets, key=lambda code: (-sets[code], code.bit_count(), code)) for pair, sets in tested.items()
     }
@@ -111,10 +106,9 @@ def weigh_triples(
         made += _twice(stricter, sure)
     near = {(a, c): (found.adjacent[a] | found.adjacent[c]) & usable for a, c in tested}
     colliders, others = _judged(_roles(sure, near), found.adjacent, usable, max(alpha, SEPARATED), evidence)
-    beside = {(a, b, c) for a, b, c in unshielded(found) if back & {(a, b), (b, a), (b, c), (c, b)}}
     unclear = {(a, b, c) for (a, c), inside in near.items() for b in bits.members(inside)} - colliders - others
     separated = Separated(found.adjacent, separators, found.tests + made, found.complete)
-    return Triples(frozenset(colliders - beside), frozenset(unclear | beside)), separated
+    return Triples(frozenset(colliders), frozenset(unclear)), separated
 
 
 def _twice(stricter: IndependenceTest, tested: Tested) -> int:
