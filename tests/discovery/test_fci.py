@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import fedperi as fp
+from fedperi.discovery.fci.correlations import correlations_of_sites
 from fedperi.discovery.fci.fci import fci_search
 from fedperi.discovery.fci.moments import SiteTests
 from fedperi.discovery.fci.possible import blocks
 from fedperi.discovery.oracle import DSeparation
+from fedperi.discovery.pc.gaussian import partial_correlations
 from fedperi.graph import bits
 from fedperi.graph.ancestral.mag import mag, pag_by_definition
 from fedperi.graph.ancestral.pag import CIRCLE
@@ -271,6 +273,25 @@ def test_no_rule_uses_an_unclear_triple() -> None:
     assert fci_search(Told("abcd", found)).graph.edge("b", "c") == "-->"
     unclear = found | {("ac", ""): 0.2, ("cd", ""): 0.2}
     assert fci_search(Told("abcd", unclear)).graph.edge("b", "c") == "o-o"
+
+
+def test_a_lone_separating_set_gives_no_direction() -> None:
+    """All others are joined; of eight sets of b, d and e only the empty one separates a and c."""
+    test = Told("abcde", {("ac", ""): 0.9})
+    assert fci_search(test).graph.edge("a", "b") == "o->"
+    assert fci_search(test, lone=0.2).graph.edge("a", "b") == "o-o"
+
+
+def test_all_sites_at_once_as_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    matrices = np.stack([np.corrcoef(rng.normal(size=(60, 12)), rowvar=False) for _ in range(3)])
+    for size in range(10):
+        columns = np.array([rng.permutation(12)[: size + 2] for _ in range(40)])
+        x, y, given = columns[:, 0], columns[:, 1], columns[:, 2:]
+        found, left = correlations_of_sites(matrices, x, y, given)
+        for k, matrix in enumerate(matrices):
+            alone, rest = partial_correlations(matrix, x, y, given)
+            assert np.allclose(found[k], alone, atol=1e-12) and np.allclose(left[k], rest.min(axis=0), atol=1e-12)
 
 
 def test_a_curve_is_no_change() -> None:

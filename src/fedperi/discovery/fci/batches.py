@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -55,6 +55,20 @@ def codes(given: Indices) -> list[int]:
     if given.max(initial=0) < 63:
         return [int(code) for code in np.left_shift(np.int64(1), given).sum(axis=1)]
     return [sum(1 << v for v in row) for row in given.tolist()]
+
+
+def table_of(sets: Sequence[int], size: int) -> Indices:
+    """Bit sets of one size as a table, one per row, members in ascending order.
+
+    Examples
+    --------
+    >>> table_of([5, 1 | 1 << 70], 2).tolist()
+    [[0, 2], [0, 70]]
+    """
+    if max(sets, default=0) < 1 << 63:
+        inside = np.array(sets, dtype=np.int64)[:, None] >> np.arange(63) & 1
+        return np.nonzero(inside)[1].reshape(len(sets), size)
+    return np.array([list(bits.members(code)) for code in sets], dtype=np.intp).reshape(len(sets), size)
 
 
 @lru_cache(maxsize=4096)

@@ -13,10 +13,11 @@ from ...graph.ancestral.pag import ARROW, PAG, TAIL
 from ...graph.knowledge import Constraints, unconstrained
 from ..pc.independence import IndependenceTest
 from .ends import Ends, Proposal
+from .neighbours import unshielded
 from .possible import blocks, possible_d_separators
 from .rules import orient, rule_0
 from .skeleton import Separated, find_skeleton, prune_further
-from .triples import Triples, unshielded, weigh_triples
+from .triples import Triples, weigh_triples
 
 Bools = NDArray[np.bool_]
 
@@ -52,6 +53,8 @@ def fci_search(
     contexts: int = 0,
     selection: bool = True,
     stricter: IndependenceTest | None = None,
+    lone: float = 0.0,
+    evidence: float = 3.0,
 ) -> FCISearch:
     """Find the PAG that an independence test supports.
 
@@ -64,15 +67,17 @@ def fci_search(
     max_depth : int, optional
         The largest conditioning set. Without it, as large as the graph and the number of rows allow.
     constraints : Constraints, optional
-        Edges that cannot or must be there, over the variables without contexts.
+        Edges that cannot or must be there; without contexts.
     contexts : int
-        How many of the last variables are contexts. Nothing causes them, they are not joined with each other, and
-        tests are made within them, so that they are in no separating set.
+        How many of the last variables are contexts: caused by nothing, not joined, and in no separating set.
     selection : bool
         Whether rows may be selected by the variables.
     stricter : IndependenceTest, optional
-        A test of the same variables that must agree where a dependence gives directions, for example one that allows
-        for curves.
+        A test that must agree where a dependence gives directions, for example one that allows for curves.
+    lone : float
+        Share of the sets of neighbours below which a separation may be chance, and gives no direction. 0 for an oracle.
+    evidence : float
+        Nats by which a node must be more likely a collider than none, or the other way round, before a rule uses that.
 
     Examples
     --------
@@ -82,22 +87,20 @@ def fci_search(
     >>> fci_search(DSeparation(dag, hidden=["H"])).graph
     PAG('A o-> B, B <-> C, D o-> C', names=['A', 'B', 'C', 'D'])
     """
-    p = len(test.names)
-    variables = p - contexts
-    known = constraints or unconstrained(test.names[:variables])
-    usable = (1 << variables) - 1
+    p, variables = len(test.names), len(test.names) - contexts
+    known, usable = constraints or unconstrained(test.names[:variables]), (1 << variables) - 1
     limit = test.max_given if max_depth is None else min(max_depth, test.max_given)
-    found = find_skeleton(test, alpha, limit, _allowed(known, p), usable)
-    found = _with_required(found, known)
+    found = _with_required(find_skeleton(test, alpha, limit, _allowed(known, p), usable), known)
     # Possible d-separators are found with the colliders of the first skeleton, as the search saw them.
     first = _oriented(found, known, _as_found(found), variables)
     reach = [possible_d_separators(first.adjacent, first.arrow, x) for x in range(p)]
     joined = blocks(found.adjacent)
-    found = prune_further(
-        test, alpha, limit, found, lambda x, y: reach[x] & joined.get((min(x, y), max(x, y)), 0), usable
-    )
-    found = _with_required(found, known)
-    triples, found = weigh_triples(test, alpha, limit, found, usable, stricter)
+
+    def near(x: int, y: int) -> int:
+        return reach[x] & joined.get((min(x, y), max(x, y)), 0)
+
+    found = _with_required(prune_further(test, alpha, limit, found, near, usable), known)
+    triples, found = weigh_triples(test, alpha, limit, found, usable, stricter, lone, evidence)
     ends = _oriented(found, known, triples, variables)
     orient(ends, found, triples, selection)
     return FCISearch(PAG(ends.marks(), test.names), _named(found, test.names), found.tests, found.complete)

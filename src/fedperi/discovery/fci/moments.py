@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scores.regression import SINGULAR
-from ..pc.gaussian import log_wilks, partial_correlations
+from ..pc.gaussian import log_wilks
 from .certain import open_sets
 from .changes import Changes
+from .correlations import correlations_of_sites
 
 if TYPE_CHECKING:
     from ...tables.summary.summary import Summary
@@ -69,7 +70,7 @@ class SiteTests:
         self._rows = np.array([summary.rows for summary in summaries])
         self._changes = Changes(summaries, self._rows)
         self._spread = np.array([kind == "continuous" for kind in first.kinds], dtype=np.intp)
-        self._correlations = [_correlation(summary) for summary in summaries]
+        self._correlations = np.stack([_correlation(summary) for summary in summaries])
         self._varies = np.stack([np.diag(summary.covariance) > 0 for summary in summaries])
         self._blocks = [np.array(block, dtype=np.intp) for block in first.blocks]
         self._width = np.array([len(block) for block in self._blocks], dtype=np.intp)
@@ -117,7 +118,7 @@ class SiteTests:
         single = sum(1 << v for v in np.flatnonzero(self._width == 1).tolist())
         some = [n for n, (x, y) in enumerate(pairs) if not (candidates[n] | 1 << x | 1 << y) & ~single]
         first = self._padded[:, 0]
-        correlations = np.stack(self._correlations)[:, first[:, None], first]
+        correlations = self._correlations[:, first[:, None], first]
         # The p-value is l - a l^2 with l the smaller part and a as follows; it is below alpha if l is below its root.
         a = COMMON * (1 - COMMON)
         threshold = float(-ndtri(COMMON * (1 - np.sqrt(1 - 4 * a * alpha)) / (4 * a)))
@@ -132,12 +133,10 @@ class SiteTests:
             column = self._padded[:, 0]
             return self._fisher(column[x], column[y], column[given])
         out = np.empty(len(x))
-        shapes = np.stack([self._tested_width[x], self._tested_width[y], self._width[given].sum(axis=1)], axis=1)
-        for shape in np.unique(shapes, axis=0):
-            some = np.flatnonzero((shapes == shape).all(axis=1))
+        for wx, wy, some in _alike(self._tested_width[x], self._tested_width[y], self._width[given].sum(axis=1)):
             cx, cy = _columns(self._tested, x[some, None]), _columns(self._tested, y[some, None])
             cz = _columns(self._padded, given[some])
-            if shape[0] == shape[1] == 1:
+            if wx == wy == 1:
                 out[some] = self._fisher(cx[:, 0], cy[:, 0], cz)
             else:
                 out[some] = self._wilks(cx, cy, cz)
@@ -147,18 +146,14 @@ class SiteTests:
         """Fisher's z at every site; sites where x or y does not vary, or rows are too few, say nothing."""
         from scipy.special import chdtrc, ndtr
 
-        total, weight, squares, sites = (np.zeros(len(x)) for _ in range(4))
-        for rows, correlation, varies in zip(self._rows, self._correlations, self._varies, strict=True):
-            freedom = rows - given.shape[1] - 3
-            if freedom <= 0:
-                continue
-            r, left = partial_correlations(correlation, x, y, given)
-            says = varies[x] & varies[y] & (left.min(axis=0) > SINGULAR)
-            z = np.where(says, np.sqrt(freedom) * np.arctanh(np.clip(r, -1 + SINGULAR, 1 - SINGULAR)), 0.0)
-            total += np.sqrt(freedom) * z
-            weight += freedom * says
-            squares += z * z
-            sites += says
+        freedom = (self._rows - given.shape[1] - 3)[:, None]
+        enough = freedom[:, 0] > 0
+        freedom, varies = freedom[enough], self._varies[enough]
+        r, left = correlations_of_sites(self._correlations[enough], x, y, given)
+        says = varies[:, x] & varies[:, y] & (left > SINGULAR)
+        z = np.where(says, np.sqrt(freedom) * np.arctanh(np.clip(r, -1 + SINGULAR, 1 - SINGULAR)), 0.0)
+        total, squares = (np.sqrt(freedom) * z).sum(axis=0), (z * z).sum(axis=0)
+        weight, sites = (freedom * says).sum(axis=0), says.sum(axis=0)
         common = np.abs(total) / np.sqrt(np.maximum(weight, 1.0))
         shared = 2 * ndtr(-common)
         apart = np.where(sites > 1, chdtrc(np.maximum(sites - 1, 1), np.maximum(squares - common**2, 0.0)), 1.0)
@@ -187,15 +182,19 @@ class SiteTests:
         from scipy.special import chdtrc
 
         out = np.empty(len(x))
-        shapes = np.stack([self._tested_width[x], self._spread[x], self._width[given].sum(axis=1)], axis=1)
-        for shape in np.unique(shapes, axis=0):
-            some = np.flatnonzero((shapes == shape).all(axis=1))
+        for _, spread, some in _alike(self._tested_width[x], self._spread[x], self._width[given].sum(axis=1)):
             target, columns = _columns(self._tested, x[some, None]), _columns(self._padded, given[some])
-            value, freedom = self._changes.statistics(
-                self._sides[context[some]], target, columns, spread=bool(shape[1])
-            )
+            value, freedom = self._changes.statistics(self._sides[context[some]], target, columns, spread=bool(spread))
             out[some] = chdtrc(freedom, value)
         return out
+
+
+def _alike(first: Indices, second: Indices, columns: Indices) -> Iterator[tuple[int, int, Indices]]:
+    """Group tests by three small numbers: yield the first two, and which tests have them."""
+    top = [int(numbers.max(initial=0)) + 1 for numbers in (second, columns)]
+    key = (first * top[0] + second) * top[1] + columns
+    for value in np.unique(key).tolist():
+        yield value // top[1] // top[0], value // top[1] % top[0], np.flatnonzero(key == value)
 
 
 def _table(blocks: Sequence[Indices]) -> Indices:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, groupby
+from math import fsum, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...graph import bits
 from ..pc.independence import IndependenceTest
-from ..pc.skeleton import subsets
-from .batches import batched, codes, members
+from .neighbours import Tested, Triple, ask, lone_pairs, tests_of_neighbours
 from .skeleton import Pair, Separated
 
-Indices = NDArray[np.intp]
-Triple = tuple[int, int, int]
-"""(a, b, c), a < c: b is joined with both, and these are not joined."""
+Floats = NDArray[np.float64]
 
-SEPARATED = 0.3
-"""A p-value above it says that a set separates two variables, well enough to judge what lies between them. Those of
-two variables that are hardly dependent are often above the level, too, but seldom above this."""
+SEPARATED = 0.1
+"""A set separates well enough to judge what lies between two variables if its p-value is above it."""
 
-LARGEST = 4
-"""Sets of neighbours of up to this size are compared; larger ones are seldom trusted more."""
+CONTEXTS = 4.5
+"""Nats that pairs of sites must give. In hospital-like tables curves and yes/no variables look like differences."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +33,8 @@ class Triples:
     colliders : frozenset
         Triples whose middle node is in no separating set.
     unclear : frozenset
-        Triples with separating sets both with and without the middle node, or with none that clearly separates: the
-        tests have too little power to decide. The middle node of these may be a neighbour of one end only.
+        Triples for which the tests have too little power to decide. The middle node of these may be a neighbour of one
+        end only.
     """
 
     colliders: frozenset[Triple]
@@ -65,18 +61,20 @@ def weigh_triples(
     found: Separated,
     usable: int,
     stricter: IndependenceTest | None = None,
+    lone: float = 0.0,
+    evidence: float = 3.0,
 ) -> tuple[Triples, Separated]:
-    """Compare, for every unshielded triple, the best p-value of the sets with and without its middle.
+    """Compare, for every unshielded triple, the best separating sets with and without its middle.
 
-    They must disagree (as in the conservative rule of Ramsey, Zhang and Spirtes, 2006): all sets of one kind show
-    dependence, and one of the other kind separates clearly. Otherwise the triple is unclear, and no rule uses it. A
-    weak dependence that is overlooked would reverse arrows.
+    Half the difference of their statistics is a logarithm of a likelihood ratio: between a graph in which the middle
+    node is a collider, and one in which it is none. With too little of it the triple is unclear, and no rule uses it.
+    A weak dependence that is overlooked would reverse arrows.
 
     Parameters
     ----------
     test : IndependenceTest
     alpha : float
-        A p-value above it means independent. Contexts share the level: of many, some pair of sites differs by chance.
+        A p-value above it means independent.
     limit : int
         The largest size of a set.
     found : Separated
@@ -84,6 +82,12 @@ def weigh_triples(
         Bit set of the nodes that may be in a separating set. The others are contexts.
     stricter : IndependenceTest, optional
         The higher of the two p-values counts.
+    lone : float
+        Where a smaller share of the sets separates two variables, what lies between these is unclear: they may be
+        joined in truth.
+    evidence : float
+        Nats that must speak for one of the two roles of the middle node; for a collider, after what is usual in these
+        tables. If pairs of sites say it, at least `CONTEXTS`.
 
     Returns
     -------
@@ -91,103 +95,93 @@ def weigh_triples(
     found : Separated
         With the best separators of these pairs.
     """
-    pairs = sorted({(a, c) for a, _, c in unshielded(found)})
-    near = {(a, c): (found.adjacent[a] | found.adjacent[c]) & usable for a, c in pairs}
-    contexts = len(found.adjacent) - usable.bit_count()
-    levels = {(a, c): alpha if usable >> c & 1 else alpha / contexts for a, c in pairs}
-    best = _p_values(test, limit, found, usable, near, levels)
-    made = sum(len(sets) for sets in best.values())
+    tested = tests_of_neighbours(test, limit, found, usable)
+    made = sum(map(len, tested.values()))
     separators = found.separators | {
-        pair: min(sets, key=lambda code: (-sets[code], code.bit_count(), code)) for pair, sets in best.items()
+        pair: min(sets, key=lambda code: (-sets[code], code.bit_count(), code)) for pair, sets in tested.items()
     }
-    clearly = max(alpha, SEPARATED)
+    doubtful = lone_pairs(tested, alpha, usable, lone)
+    sure = {pair: sets for pair, sets in tested.items() if pair not in doubtful}
     if stricter is not None:
-        open_pairs = [pair for pair in pairs if _open(best[pair], near[pair], levels[pair])]
-        again = [(*pair, code) for pair in open_pairs for code, p in best[pair].items() if p <= clearly]
-        made += len(again)
-        for a, c, code, p in _asked(stricter, again):
-            best[a, c][code] = max(p, best[a, c][code])
-    colliders, unclear = set(), set()
-    for (a, c), sets in best.items():
-        middle, other = _judged(sets, near[a, c], levels[a, c], clearly)
-        colliders |= {(a, b, c) for b in bits.members(middle & found.adjacent[a] & found.adjacent[c])}
-        unclear |= {(a, b, c) for b in bits.members(near[a, c] & ~middle & ~other)}
+        made += _twice(stricter, sure)
+    near = {(a, c): (found.adjacent[a] | found.adjacent[c]) & usable for a, c in tested}
+    colliders, others = _judged(_roles(sure, near), found.adjacent, usable, max(alpha, SEPARATED), evidence)
+    unclear = {(a, b, c) for (a, c), inside in near.items() for b in bits.members(inside)} - colliders - others
     separated = Separated(found.adjacent, separators, found.tests + made, found.complete)
     return Triples(frozenset(colliders), frozenset(unclear)), separated
 
 
-def _p_values(
-    test: IndependenceTest,
-    limit: int,
-    found: Separated,
-    usable: int,
-    near: Mapping[Pair, int],
-    levels: Mapping[Pair, float],
-) -> dict[Pair, dict[int, float]]:
-    """For every pair the p-values of the separator of the search and of sets of neighbours.
+def _twice(stricter: IndependenceTest, tested: Tested) -> int:
+    """Put the higher p-value of two tests in place of that of the first; returns how many tests that took."""
+    # Given nothing, both are the same.
+    again = [(*pair, code) for pair, sets in tested.items() for code in sets if code]
+    for a, c, code, p in ask(stricter, again):
+        tested[a, c][code] = max(p, tested[a, c][code])
+    return len(again)
 
-    Larger sets are left out once smaller ones leave every neighbour unclear.
-    """
-    out: dict[Pair, dict[int, float]] = {pair: {} for pair in near}
-    for a, c, code, p in _asked(test, ((*pair, found.separators[pair]) for pair in near)):
-        out[a, c][code] = p
-    pairs = list(near)
-    for size in range(min(LARGEST, limit) + 1):
-        pairs = [pair for pair in pairs if _open(out[pair], near[pair], levels[pair])]
-        for x, y, given in batched(_questions(pairs, found.adjacent, usable, size)):
-            p_values = test.p_values(x, y, given).tolist()
-            for a, c, code, p in zip(x.tolist(), y.tolist(), codes(given), p_values, strict=True):
-                out[a, c][code] = p
+
+def _roles(best: Mapping[Pair, Mapping[int, float]], near: Mapping[Pair, int]) -> dict[Triple, tuple[float, float]]:
+    """For every pair and neighbour the highest p-value of a set with the neighbour, and of one without it."""
+    out: dict[Triple, tuple[float, float]] = {}
+    for (a, c), sets in best.items():
+        # Nodes for which no set with it (first) or without it (second) has come yet.
+        left = [near[a, c]] * 2
+        highest: tuple[dict[int, float], dict[int, float]] = ({}, {})
+        for code, p in sorted(sets.items(), key=lambda item: -item[1]):
+            for kind, new in enumerate((left[0] & code, left[1] & ~code)):
+                left[kind] &= ~new
+                highest[kind].update(dict.fromkeys(bits.members(new), p))
+            if not left[0] | left[1]:
+                break
+        for b in bits.members(near[a, c]):
+            out[a, b, c] = highest[0].get(b, 0.0), highest[1].get(b, 0.0)
     return out
 
 
-def _open(sets: Mapping[int, float], near: int, level: float) -> bool:
-    """Whether a node is left for which sets with it, or those without it, all show dependence so far."""
-    with_it = without = near
-    for code, p in sets.items():
-        if p > level:
-            with_it, without = with_it & ~code, without & code
-            if not with_it | without:
-                return False
-    return True
+def _judged(
+    roles: Mapping[Triple, tuple[float, float]], adjacent: Sequence[int], usable: int, clearly: float, evidence: float
+) -> tuple[set[Triple], set[Triple]]:
+    """Triples whose middle is clearly a collider, and those whose middle clearly is none."""
+    from scipy.special import chdtri
+
+    # The smallest p-value of which chdtri knows the statistic.
+    values = chdtri(1, np.clip(np.array(list(roles.values())).reshape(-1, 2), 1e-300, 1.0))
+    nats = dict(zip(roles, ((values[:, 0] - values[:, 1]) / 2).tolist(), strict=True))
+    whole = [t for t in roles if adjacent[t[0]] >> t[1] & adjacent[t[2]] >> t[1] & 1]
+    usual = min(0.0, _usual(np.array([nats[t] for t in whole if usable >> t[2] & 1])))
+    together = _together({t: nats[t] for t in whole if not usable >> t[2] & 1}, len(adjacent) - usable.bit_count())
+    colliders, others = set(), set()
+    for (a, b, c), (with_it, without) in roles.items():
+        inside = usable >> c & 1
+        least = evidence if inside else max(CONTEXTS, evidence)
+        value = nats[a, b, c] if inside else together.get((a, b), nats[a, b, c])
+        if value >= least - (usual if inside else 0.0) and without > clearly:
+            colliders.add((a, b, c))
+        elif -value >= least and with_it > clearly:
+            others.add((a, b, c))
+    return colliders & set(whole), others
 
 
-def _asked(test: IndependenceTest, questions: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, float]]:
-    """Yield pairs with a bit set each, and their p-values, smaller sets first."""
-    by_size = sorted(questions, key=lambda question: question[2].bit_count())
-    for _, some in groupby(by_size, key=lambda question: question[2].bit_count()):
-        for x, y, given in batched((a, c, members(code)[None, :]) for a, c, code in some):
-            p_values = test.p_values(x, y, given).tolist()
-            yield from zip(x.tolist(), y.tolist(), codes(given), p_values, strict=True)
+def _usual(nats: Floats) -> float:
+    """Logarithm of the odds that a middle node is a collider, from the triples of these tables themselves (EM).
+
+    In hospital-like tables four of five middle nodes are none. There weak evidence for a collider is mostly wrong.
+    """
+    share = 0.5
+    for _ in range(50):
+        odds = np.exp(np.clip(nats, -50.0, 50.0)) * share / (1 - share)
+        # One collider and one other beforehand: few triples say little. An exact sum does not depend on their order.
+        share = (1 + fsum((odds / (1 + odds)).tolist())) / (2 + len(nats))
+    return log(share / (1 - share))
 
 
-def _judged(sets: Mapping[int, float], near: int, level: float, clearly: float) -> tuple[int, int]:
-    """Nodes that are clearly in no separating set, and nodes that clearly have to be in one, as bit sets."""
-    # Nodes for which a set with it (first) or without it (second) shows no dependence, or separates clearly.
-    separates, clear = [0, 0], [0, 0]
-    for code, p in sets.items():
-        if p > level:
-            for kind, inside in enumerate((near & code, near & ~code)):
-                separates[kind] |= inside
-                clear[kind] |= inside if p > clearly else 0
-    return clear[1] & ~separates[0], clear[0] & ~separates[1]
+def _together(nats: Mapping[Triple, float], contexts: int) -> dict[tuple[int, int], float]:
+    """Add up what all pairs of sites say about a and b: as no variable causes a context, it is one question.
 
-
-def unshielded(found: Separated) -> Iterator[Triple]:
-    """List the unshielded triples."""
-    for b, near in enumerate(found.adjacent):
-        for a, c in combinations(bits.members(near), 2):
-            if (a, c) in found.separators:
-                yield a, b, c
-
-
-def _questions(
-    pairs: Sequence[Pair], adjacent: list[int], usable: int, size: int
-) -> Iterator[tuple[int, int, Indices]]:
-    """Yield the tests of the pairs with sets of neighbours of one size."""
-    for a, c in pairs:
-        for near in {adjacent[a] & usable, adjacent[c] & usable}:
-            if near.bit_count() >= size:
-                of_set = members(near)
-                for chosen in subsets(len(of_set), size):
-                    yield a, c, of_set[chosen]
+    With K sites, K (K - 1) / 2 pairs say K / 2 times what the sites do.
+    """
+    said: dict[tuple[int, int], list[float]] = {}
+    for (a, b, _), value in nats.items():
+        said.setdefault((a, b), []).append(value)
+    sites = (1 + sqrt(1 + 8 * contexts)) / 2
+    return {ends: 2 / sites * fsum(values) for ends, values in said.items()}

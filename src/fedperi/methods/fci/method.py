@@ -24,6 +24,15 @@ from .result import FCIResult, Pair
 DATA = ("auto", "linear", "discrete", "mixed")
 """How columns are taken. With "auto", dependences that give directions must hold with curves, too."""
 
+LONE = 0.1
+"""Share of the sets of neighbours below which a separation may be chance, so that no rule uses it. In simulated tables
+two thirds of such pairs are joined in truth, and 3 % of the pairs that a third of the sets separates."""
+
+EVIDENCE, CAUTIOUS = 0.25, 3.0
+"""Nats that must speak for what lies between two variables: where all are numbers, and elsewhere. With 0.5, F1 of
+arrowheads in linear tables of sites that are alike falls from 0.81 to 0.80. With yes/no variables and categories the
+likelihood ratio is none, only near it: with 0.25, 17 % of the arrowheads in hospital-like tables were wrong."""
+
 
 @dataclass(frozen=True)
 class FCI(Parameters):
@@ -112,6 +121,8 @@ class FCI(Parameters):
             contexts=len(test.contexts),
             selection=self.selection,
             stricter=SiteTests(said, contexts=self.context) if any(part.curved for part in said) else None,
+            lone=LONE,
+            evidence=EVIDENCE if set(parts[0].kinds) == {"continuous"} else CAUTIOUS,
         )
         options = described(self, "FCI")
         return replace(
