@@ -298,8 +298,7 @@ VECTORS static void squares_lanes(const double *cells, const ptrdiff_t *local, p
         squares_beside(cells, local, column, v, shared, out, LANES, 0);
 }
 
-/* Number of parameters that sites share: coefficients, means, covariances among the node's own columns, and the spread.
-   */
+/* Number of parameters that sites share: coefficients, means, covariances of the node's own columns, and the spread. */
 static double parameters(const Work *work, ptrdiff_t rank)
 {
     double own = (double)work->own;
@@ -371,8 +370,7 @@ static void gather_tolerance(Work *work, ptrdiff_t t, ptrdiff_t cells)
         step[k] = log(1.0 + sites->n[k] / (1.0 + sites->n[k] * tau * tau) / (2.0 * smallest));
 }
 
-/* Number of regressors that the current family shares with the family without its last parent, which was fitted before.
-   */
+/* Number of regressors shared with the family without the last parent, which was fitted before. */
 static ptrdiff_t known_columns(const Work *work)
 {
     ptrdiff_t last = -1;
@@ -1058,8 +1056,8 @@ static void move_sites(Work *work, ptrdiff_t *sites, ptrdiff_t count, int64_t *l
 }
 
 /* Split the sites into groups. Sites leave the group of all sites, and are joined again if there is a gain. If there
-   are many, they are first joined in batches, so that the work is linear in their number. Then single sites are moved.
-   */
+   are many, they are first joined in batches, so that the work is linear in their number. Finally, single sites are
+   moved. */
 static void find_groups(Work *work, int64_t *labels)
 {
     ptrdiff_t count = 0, all = 0, *list = work->list, sites[MOST_TOGETHER];
@@ -1585,8 +1583,8 @@ static void fit_sites(Work *work, Subsets *table, size_t set, ptrdiff_t from)
     }
 }
 
-/* Whether a set can be skipped because one of its subsets is hopeless. If not, `best` is the best score of its subsets.
-   */
+/* Whether a set can be skipped because a subset of it is hopeless. If not, write the best score of its subsets to
+   `best`. */
 static int has_hopeless_subset(Subsets *table, size_t set)
 {
     table->best[set] = -HUGE_VAL;
