@@ -1,10 +1,9 @@
 """Loops in C over plain arrays, where the per-call overhead of numpy would dominate.
 
-There is one way to use them. A caller calls ``kernel.loops.some_loop``, which fills arrays in place and returns True,
-or returns False if it does not compute the case. Then the caller computes it with numpy, by the same operations in the
-same order: graphs are the same, but it takes longer. If the loops were not compiled when the package was installed, or
-if the environment variable ``FEDPERI_KERNEL`` is ``numpy``, every loop returns False. The manifest of a run says which
-was used.
+A caller calls ``kernel.loops.some_loop``, which fills arrays in place and returns True, or returns False if it does not
+compute the case. Then the caller computes it with numpy, by the same operations in the same order: graphs are the same,
+but it takes longer. If the loops were not compiled when the package was installed, or if the environment variable
+``FEDPERI_KERNEL`` is ``numpy``, every loop returns False. The manifest of a run says which was used.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ OUTDATED = (
 
 
 class NoLoops:
-    """Replaces the compiled loops if there are none: every loop returns False, so that numpy is used.
+    """Replace the compiled loops if there are none: every loop returns False, so that numpy is used.
 
     Parameters
     ----------
     why : str
-        Why they are missing, if they should be there; a warning says so once per process.
+        Why the loops are missing; shown in a warning, once per process. If empty, there is no warning.
 
     Examples
     --------

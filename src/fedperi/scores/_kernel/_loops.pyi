@@ -1,6 +1,6 @@
-"""What `module.c` offers. Arrays are in C order; those called `out` and the like are filled in place.
+"""Types of the functions of `module.c`. Arrays are in C order; results are written into arrays, such as `out`.
 
-A loop returns False if it leaves a case to numpy, whose code says better what is wrong with it.
+A loop returns False if it leaves a case to numpy, whose code has better error messages.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
 /* Operations of sites and coordinator on the scores of lattices: the best of all subsets, the adaptive mask, and sums
-   over sites that do not depend on the order of the sites. */
+   that do not depend on the order of the sites. */
 
 #include "loops.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ENDLESS 1e200 /* values of this size or more count as infinite, so that no sum of smaller ones can overflow */
-#define CELLS 512     /* cells per pass: those of all sites stay in a processor's cache */
+#define CELLS 512     /* cells per pass: few enough that those of all sites fit into the processor's cache */
 
 VECTORS static void best_in_row(double *values, size_t subsets)
 {
@@ -21,7 +21,7 @@ VECTORS static void best_in_row(double *values, size_t subsets)
         }
 }
 
-/* Replace each value by the largest among the subsets of its set, itself included. values: [rows, subsets] */
+/* Replace the value of each set by the largest value among its subsets, itself included. values: [rows, subsets] */
 void best_of_subsets(double *values, ptrdiff_t rows, size_t subsets)
 {
     for (ptrdiff_t row = 0; row < rows; row++)
@@ -38,7 +38,8 @@ VECTORS static void mask_row(double *restrict values, const double *restrict who
     }
 }
 
-/* Value of each set: the best of its own score, of no parents minus `all`, and of its subsets minus `some`. */
+/* Replace the score of each set by the best of three: its own score; that of the empty set, minus `all`; and the best
+   of its subsets, minus `some`. */
 int adaptive(double *values, ptrdiff_t rows, size_t subsets, double all, double some)
 {
     double *whole = malloc(subsets * sizeof(double));
@@ -53,7 +54,8 @@ int adaptive(double *values, ptrdiff_t rows, size_t subsets, double all, double 
     return 0;
 }
 
-/* A power of two above `count` times a value, in which no sum of `count` such values loses a digit: see add_up. */
+/* Return a number that, added and subtracted, splits values at a digit such that a sum of `count` upper parts is exact:
+   see add_up. */
 static double unit(double value, double count)
 {
     int exponent;
@@ -61,7 +63,7 @@ static double unit(double value, double count)
     return ldexp(1.5, exponent + 1);
 }
 
-/* Add rounded parts, which is exact, and subtract them from the values; `most` is an upper bound of the values. */
+/* Add the upper parts of the values to `sum`, which is exact, and subtract them from the values. */
 VECTORS static void add_parts(double *restrict values, ptrdiff_t sites, size_t count, const double *restrict units,
                               double *restrict sum)
 {

@@ -1,8 +1,8 @@
-/* Hill climbing over DAGs by BIC: add, remove or reverse the edge with the largest gain, until there is none.
+/* Hill climbing over DAGs by BIC: add, remove or reverse the edge with the largest gain, until no change gains.
 
    Each node keeps a Cholesky factorisation of its parents, one row per parent in the order in which they were added, so
    that no step repeats a factorisation. `scores/regression.py` and `discovery/optimum.py` do the same with numpy. If
-   variables are blocks of columns, a node that changes is factored again with each of the others. */
+   variables are blocks of columns, a node whose parents change is factored again with each other variable. */
 
 #include "loops.h"
 
@@ -14,11 +14,11 @@ typedef struct {
     ptrdiff_t size, room;
     int64_t *joined;    /* parents, in the order in which they were added */
     double *rows;       /* [parent, variable]: covariance with the residual of the parent, in units of its deviation */
-    double *combined;   /* [parent, parent]: the same as a combination of the parents */
+    double *combined;   /* [parent, parent]: the residual of each parent, as a combination of the parents */
     double *squares;    /* sums of squares of each parent's coefficients in the rows */
     double *coefficient;
     double *over;       /* variance of every variable given the parents; infinite for variables that cannot be added */
-    double *with_node;  /* its covariance with the node, given the parents */
+    double *with_node;  /* covariance of every variable with the node, given the parents */
     double variance;    /* variance of the node given the parents */
     double score;
 } Node;
@@ -29,20 +29,20 @@ typedef struct {
     ptrdiff_t p, words;
     double n, price, singular;
     int wide;           /* whether some variable has more than one column */
-    int64_t *columns;   /* in this case: covariances of a node and its parents, and their factorisation */
+    int64_t *columns;   /* only then: columns of a node and its parents, and the factor of their covariance */
     double *root;
     Node *nodes;
     double *gains;      /* [head, tail]: gain of adding or removing the edge */
     uint8_t *into;      /* [head, tail] */
     uint64_t *reaches;  /* [node]: descendants as a bit set, including the node */
-    int64_t *best;      /* [head]: the tail with the largest gain, -1 if it must be searched again */
+    int64_t *best;      /* [head]: tail with the largest gain; -1 if it must be searched again */
 } Climb;
 
 static int has(const uint64_t *set, ptrdiff_t member) { return (int)(set[member >> 6] >> (member & 63) & 1); }
 
-/* -- one node's regression ------------------------------------------------------------------------------------------ */
+/* -- one node's regression ----------------------------------------------------------------------------------------- */
 
-static void begin_node(const Climb *climb, ptrdiff_t node)
+static void clear_parents(const Climb *climb, ptrdiff_t node)
 {
     Node *self = climb->nodes + node;
     self->size = 0;
@@ -53,7 +53,7 @@ static void begin_node(const Climb *climb, ptrdiff_t node)
     memcpy(self->with_node, climb->correlation + node * climb->p, (size_t)climb->p * sizeof(double));
 }
 
-static int make_room(const Climb *climb, Node *self)
+static int reserve_parent(const Climb *climb, Node *self)
 {
     if (self->size < self->room)
         return 0;
@@ -83,10 +83,10 @@ static int make_room(const Climb *climb, Node *self)
     return 0;
 }
 
-static int join(const Climb *climb, ptrdiff_t node, int64_t other)
+static int add_parent(const Climb *climb, ptrdiff_t node, int64_t other)
 {
     Node *self = climb->nodes + node;
-    if (make_room(climb, self))
+    if (reserve_parent(climb, self))
         return NO_MEMORY;
     ptrdiff_t p = climb->p, k = self->size, room = self->room;
     double *restrict row = self->rows + k * p, *restrict mix = self->combined + k * room;
@@ -120,22 +120,22 @@ static int join(const Climb *climb, ptrdiff_t node, int64_t other)
     return 0;
 }
 
-static int leave(const Climb *climb, ptrdiff_t node, int64_t other)
+static int remove_parent(const Climb *climb, ptrdiff_t node, int64_t other)
 {
     Node *self = climb->nodes + node;
     ptrdiff_t size = self->size, stay = 0;
     for (ptrdiff_t at = 0; at < size; at++)
         if (self->joined[at] != other)
             self->joined[stay++] = self->joined[at];
-    begin_node(climb, node);
+    clear_parents(climb, node);
     for (ptrdiff_t at = 0; at < stay; at++) /* adding a parent writes to the position that is read */
-        if (join(climb, node, self->joined[at]))
+        if (add_parent(climb, node, self->joined[at]))
             return NO_MEMORY;
     return 0;
 }
 
-/* Gains of all changes of one parent. Collinear columns and too few rows are left to the numpy code. */
-static int look_up(Climb *climb, ptrdiff_t head)
+/* Compute the gain of adding or removing each parent. Leave collinear columns and too few rows to the numpy code. */
+static int gains_of_numbers(Climb *climb, ptrdiff_t head)
 {
     Node *self = climb->nodes + head;
     double *gains = climb->gains + head * climb->p, singular = climb->singular;
@@ -158,9 +158,9 @@ static int look_up(Climb *climb, ptrdiff_t head)
     return 0;
 }
 
-/* -- the same for blocks of columns --------------------------------------------------------------------------------- */
+/* -- the same for blocks of columns -------------------------------------------------------------------------------- */
 
-/* Score of a head whose parents have the first `given` columns; rows before `from` are factored already. */
+/* Score a head whose parents have the first `given` columns. Rows before `from` were factored before. */
 static double factored_score(const Climb *climb, ptrdiff_t head, ptrdiff_t from, ptrdiff_t given, int *fault)
 {
     const Table *table = climb->table;
@@ -173,7 +173,7 @@ static double factored_score(const Climb *climb, ptrdiff_t head, ptrdiff_t from,
     return *fault ? -HUGE_VAL : score_of(table, climb->root, count, table->columns, own);
 }
 
-static int look_up_wide(Climb *climb, ptrdiff_t head)
+static int gains_of_blocks(Climb *climb, ptrdiff_t head)
 {
     const Table *table = climb->table;
     Node *self = climb->nodes + head;
@@ -193,7 +193,7 @@ static int look_up_wide(Climb *climb, ptrdiff_t head)
             append_columns(table, v, end);
             gains[v] = factored_score(climb, head, given, given + width_of(table, v), &fault) - score;
         }
-    /* Begin with the last parent: the factorisation of those before it stays. */
+    /* Begin with the last parent, so that the factor of the parents before it stays valid. */
     for (ptrdiff_t at = self->size - 1; at >= 0 && !fault; at--) {
         int64_t *next = climb->columns;
         for (ptrdiff_t other = 0; other < at; other++)
@@ -206,16 +206,16 @@ static int look_up_wide(Climb *climb, ptrdiff_t head)
     return fault;
 }
 
-static int look(Climb *climb, ptrdiff_t head)
+static int update_gains(Climb *climb, ptrdiff_t head)
 {
-    int fault = climb->wide ? look_up_wide(climb, head) : look_up(climb, head);
+    int fault = climb->wide ? gains_of_blocks(climb, head) : gains_of_numbers(climb, head);
     climb->gains[head * climb->p + head] = -HUGE_VAL;
     climb->best[head] = -1;
     return fault;
 }
 
-/* Keep parents in the order in which they were added. */
-static void list(Node *self, int64_t other, int joins)
+/* Add a parent at the end of the list, or remove it; the order of the others is kept. */
+static void list_parent(Node *self, int64_t other, int joins)
 {
     ptrdiff_t stay = 0;
     for (ptrdiff_t at = 0; at < self->size; at++)
@@ -226,23 +226,23 @@ static void list(Node *self, int64_t other, int joins)
     self->size = stay;
 }
 
-/* -- the DAG -------------------------------------------------------------------------------------------------------- */
+/* -- the DAG ------------------------------------------------------------------------------------------------------- */
 
-static int flip(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
+static int change_edge(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
 {
     uint8_t *edge = climb->into + head * climb->p + tail;
     climb->nodes[head].score += climb->gains[head * climb->p + tail];
     *edge ^= 1;
     int fault = 0;
     if (climb->wide)
-        list(climb->nodes + head, tail, *edge);
+        list_parent(climb->nodes + head, tail, *edge);
     else
-        fault = *edge ? join(climb, head, tail) : leave(climb, head, tail);
-    return fault ? fault : look(climb, head);
+        fault = *edge ? add_parent(climb, head, tail) : remove_parent(climb, head, tail);
+    return fault ? fault : update_gains(climb, head);
 }
 
 /* An ancestor of the tail of a new edge becomes an ancestor of all descendants of its head. */
-static void extend(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
+static void extend_descendants(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
 {
     const uint64_t *beyond = climb->reaches + head * climb->words;
     for (ptrdiff_t node = 0; node < climb->p; node++) {
@@ -255,8 +255,8 @@ static void extend(Climb *climb, ptrdiff_t head, ptrdiff_t tail)
     }
 }
 
-/* Find all paths again, after an edge was removed. */
-static void trace(Climb *climb)
+/* Compute all descendants again, after an edge was removed. */
+static void find_descendants(Climb *climb)
 {
     memset(climb->reaches, 0, (size_t)(climb->p * climb->words) * sizeof(uint64_t));
     for (ptrdiff_t node = 0; node < climb->p; node++) {
@@ -265,16 +265,16 @@ static void trace(Climb *climb)
     }
     for (ptrdiff_t head = 0; head < climb->p; head++)
         for (ptrdiff_t at = 0; at < climb->nodes[head].size; at++)
-            extend(climb, head, climb->nodes[head].joined[at]);
+            extend_descendants(climb, head, climb->nodes[head].joined[at]);
 }
 
-/* The tail whose addition or removal as a parent of a head gains most, or the first that gains enough; tails that are
-   descendants of the head are left out (cycle). */
+/* Return the tail whose addition or removal as a parent of a head gains most, or the first that gains `enough`. Tails
+   that are descendants of the head are excluded, since the edge would close a cycle. */
 static int64_t best_tail(const Climb *climb, ptrdiff_t head, double enough)
 {
     const double *gains = climb->gains + head * climb->p;
     const uint64_t *beyond = climb->reaches + head * climb->words;
-    int64_t best = head; /* never a gain */
+    int64_t best = head; /* its gain is minus infinity */
     for (ptrdiff_t tail = 0; tail < climb->p && gains[best] < enough; tail++)
         if (gains[tail] > gains[best] && !has(beyond, tail))
             best = tail;
@@ -290,8 +290,8 @@ static int only_path(const Climb *climb, ptrdiff_t head, ptrdiff_t tail)
     return 1;
 }
 
-/* Find the reversal with the largest gain above `least`; of those within `resolution` of it, the first. */
-static int best_turn(const Climb *climb, double least, double resolution, ptrdiff_t *head, ptrdiff_t *tail)
+/* Find the reversal with the largest gain above `least`: the first one whose gain is within `resolution` of it. */
+static int best_reversal(const Climb *climb, double least, double resolution, ptrdiff_t *head, ptrdiff_t *tail)
 {
     ptrdiff_t p = climb->p, found = p * p;
     double most = least;
@@ -313,7 +313,7 @@ static int best_turn(const Climb *climb, double least, double resolution, ptrdif
     return found < p * p;
 }
 
-/* Make the best change (of those within `resolution` of it the first); `moved` says whether there was one. */
+/* Make the best change: the first one whose gain is within `resolution` of it. `moved` says whether there was one. */
 static int step(Climb *climb, double resolution, int *moved)
 {
     ptrdiff_t p = climb->p, head, tail;
@@ -324,24 +324,24 @@ static int step(Climb *climb, double resolution, int *moved)
         double mine = climb->gains[node * p + climb->best[node]];
         gain = mine > gain ? mine : gain;
     }
-    int turn = best_turn(climb, (gain > resolution ? gain : resolution) + resolution, resolution, &head, &tail);
+    int turn = best_reversal(climb, (gain > resolution ? gain : resolution) + resolution, resolution, &head, &tail);
     *moved = turn || gain > resolution;
     if (!*moved)
         return 0;
     if (turn) {
-        int fault = flip(climb, head, tail);
-        fault = fault ? fault : flip(climb, tail, head);
-        trace(climb);
+        int fault = change_edge(climb, head, tail);
+        fault = fault ? fault : change_edge(climb, tail, head);
+        find_descendants(climb);
         return fault;
     }
     for (head = 0; climb->gains[head * p + climb->best[head]] < gain - resolution;)
         head++;
     tail = best_tail(climb, head, gain - resolution);
-    int fault = flip(climb, head, tail);
+    int fault = change_edge(climb, head, tail);
     if (climb->into[head * p + tail])
-        extend(climb, head, tail);
+        extend_descendants(climb, head, tail);
     else
-        trace(climb);
+        find_descendants(climb);
     return fault;
 }
 
@@ -394,7 +394,7 @@ static void release(Climb *climb)
     free(climb->root);
 }
 
-/* into: [p, p], zero at first; into[head, tail] says at the end whether the DAG has the edge. */
+/* into: [p, p], all zero on entry. On return, into[head, tail] says whether the DAG has the edge. */
 int climb(const Table *table, double resolution, int64_t most_steps, uint8_t *into)
 {
     ptrdiff_t p = table->variables;
@@ -403,11 +403,11 @@ int climb(const Table *table, double resolution, int64_t most_steps, uint8_t *in
     int fault = allocate(&climb), moved = 1;
     for (ptrdiff_t node = 0; node < p && !fault; node++) {
         if (!climb.wide)
-            begin_node(&climb, node);
-        fault = look(&climb, node);
+            clear_parents(&climb, node);
+        fault = update_gains(&climb, node);
     }
     if (!fault)
-        trace(&climb);
+        find_descendants(&climb);
     for (int64_t steps = 0; steps < most_steps && moved && !fault; steps++)
         fault = step(&climb, resolution, &moved);
     release(&climb);

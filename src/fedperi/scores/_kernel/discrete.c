@@ -1,15 +1,15 @@
 /* Scores of a table of categories: BDeu and the multinomial BIC, from its distinct rows and their counts.
 
    Both are sums over the parent configurations that occur: a term for the count of each level of the node, minus a term
-   for their total. Only counts matter, so rows that agree in all variables of a family are merged.
+   for the total count. Only counts matter, so rows that agree in all variables of a family are merged.
 
    A single set is scored by numbering the configurations that occur, one variable after the other. All subsets of some
    candidates are scored by a recursion that decides about one candidate after the other, beginning with the last. It
    keeps the distinct rows of the node and the undecided candidates, in groups, one group for each configuration of the
-   candidates in the set. If a candidate is left out, rows that differ only in it are merged; if it is included, it
-   divides the groups. So there are fewer rows in one branch and smaller groups in the other; a group of one row does not
-   change any more, and is set aside. If most combinations occur in most groups, rows are the counts of all combinations,
-   in order: then including a candidate costs nothing, and leaving it out is a sum over vectors. */
+   candidates in the set. If a candidate is left out, rows that differ only in it are merged; if it is included, the
+   groups are divided by its levels. So one branch has fewer rows, and the other has smaller groups. A group of one row
+   cannot change any more, and is set aside. If most combinations occur in most groups, the counts of all combinations
+   are stored in order: then including a candidate costs nothing, and leaving it out is a sum of vectors. */
 
 #include "loops.h"
 
@@ -19,8 +19,8 @@
 
 #define FEW 128      /* terms of smaller counts are in a table */
 #define SLOTS 32     /* number of such tables, one per prior: four are used at the same time */
-#define SPARE 16384  /* additional numbers for combinations that need not occur, besides those for each row */
-#define DENSE 4      /* most combinations per row for which all combinations are counted */
+#define SPARE 16384  /* combinations for which there is always space, in addition to DENSE per row */
+#define DENSE 4      /* all combinations are counted if there are at most this many per row */
 #define MOST_ROWS ((size_t)1 << 28)
 #define MOST_COUNTED ((int64_t)1 << 53) /* largest integer that a double represents exactly */
 
@@ -36,7 +36,7 @@ struct Discrete {
 
 typedef struct {
     double prior, log_prior;
-    uint64_t used; /* when; never if zero */
+    uint64_t used; /* time of the last use; zero if never used */
     double few[FEW];
 } Terms;
 
@@ -56,9 +56,8 @@ static double stirling_rest(double x)
     return (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y / 1680))) / x;
 }
 
-/* The logarithm of prior (prior + 1) ... (prior + count - 1), or count log count without a prior; for counts from FEW on.
-   For large arguments of the gamma function: the difference of two Stirling series, arranged so that large terms do not
-   cancel. */
+/* The logarithm of prior (prior + 1) ... (prior + count - 1), or count log count without a prior, for counts from FEW
+   on. It is the difference of two Stirling series, arranged so that large terms do not cancel. */
 static double term_of_large(const Terms *terms, int64_t count)
 {
     if (terms->prior < 0)
@@ -75,7 +74,7 @@ static inline double term_of(const Terms *terms, int64_t count)
 
 static double sum_of_terms(const Terms *terms, const int64_t *counts, size_t size)
 {
-    double sums[4] = {0.0, 0.0, 0.0, 0.0}; /* which need not wait for each other */
+    double sums[4] = {0.0, 0.0, 0.0, 0.0}; /* independent sums, which the processor can add in parallel */
     size_t at = 0;
     for (; at + 4 <= size; at += 4)
         for (size_t k = 0; k < 4; k++)
@@ -100,7 +99,7 @@ static void fill(Terms *terms, double prior, double log_prior)
 typedef struct {
     const Discrete *table;
     Judge judge;
-    size_t bound; /* with more combinations, only those that occur are numbered */
+    size_t bound; /* if there are more combinations, only those that occur are numbered */
     uint64_t clock;
     Terms *terms;
     int64_t *cells, *totals;       /* [bound] */
@@ -142,7 +141,7 @@ static int make_work(Work *work, const Discrete *table, Judge judge)
     return NO_MEMORY;
 }
 
-/* Terms of counts if the prior is divided by the number of possible cells; the last SLOTS tables are kept. */
+/* Find or fill the table of terms for a prior divided by the number of possible cells. The last SLOTS ones are kept. */
 static const Terms *terms_of(Work *work, Possible possible)
 {
     double prior = -1.0, log_prior = 0.0;
@@ -164,7 +163,7 @@ static const Terms *terms_of(Work *work, Possible possible)
     return oldest;
 }
 
-/* A node without parameters has no penalty, for any number of parent configurations. */
+/* The penalty of a family. It is zero if the node has one level, even if the number of configurations is infinite. */
 static double price(const Work *work, int64_t node, Possible possible)
 {
     double each = work->judge.prior > 0 ? 0.0 : work->judge.price, others = work->table->levels[node] - 1;
@@ -173,7 +172,7 @@ static double price(const Work *work, int64_t node, Possible possible)
 
 /* -- numbers for combinations that occur --------------------------------------------------------------------------- */
 
-/* For each number of a larger set: the level of its last variable, and the number of the others. */
+/* For each number of a combination: the level of its last variable, and the number of the combination of the others. */
 typedef struct {
     uint32_t *code, *rest;
 } Parts;
@@ -191,7 +190,7 @@ static size_t every_pair(const Discrete *table, const uint32_t *key, size_t coun
     return count * table->widths[variable];
 }
 
-/* Rows sorted by their key; rows with the same key are numbered by their codes in order of appearance. */
+/* Number the pairs of a key and a code that occur: by key, then in order of appearance. */
 static size_t pairs_that_occur(Work *work, const uint32_t *key, size_t count, int64_t variable, uint32_t *out,
                                Parts *parts)
 {
@@ -204,7 +203,7 @@ static size_t pairs_that_occur(Work *work, const uint32_t *key, size_t count, in
     for (size_t at = 0; at < count; at++)
         starts[at + 1] += starts[at];
     for (size_t row = 0; row < table->rows; row++)
-        work->order[starts[key[row]]++] = (uint32_t)row; /* starts become ends */
+        work->order[starts[key[row]]++] = (uint32_t)row; /* each start becomes the end of its key */
     memset(work->group, 0, table->widths[variable] * sizeof(uint32_t));
     for (size_t at = 0; at < table->rows; at++) {
         uint32_t row = work->order[at], code = codes[row], mine = key[row];
@@ -227,7 +226,7 @@ static int fits(const Work *work, size_t count, int64_t variable)
     return (uint64_t)count * work->table->widths[variable] <= work->bound;
 }
 
-/* Refine the numbers of rows, of which there are `count`, by one more variable; return the new count. */
+/* Number the rows by their key, which has `count` values, and one more variable. Return the new count. */
 static size_t number(Work *work, const uint32_t *key, size_t count, int64_t variable, uint32_t *out)
 {
     return fits(work, count, variable) ? every_pair(work->table, key, count, variable, out)
@@ -251,7 +250,7 @@ static double score(Work *work, int64_t node, const uint32_t *key, size_t count,
     int together = fits(work, count, node);
     size_t cells = number(work, key, count, node, work->other);
     tally(table, work->other, cells, work->cells);
-    if (together) /* the number of a configuration gives all its cells */
+    if (together) /* the number of a configuration determines the numbers of its cells */
         for (size_t at = 0; at < count; at++) {
             work->totals[at] = 0;
             for (size_t cell = at; cell < cells; cell += count)
@@ -277,7 +276,7 @@ static size_t configurations(Work *work, const int64_t *parents, size_t size, in
     return count;
 }
 
-static int within(const int64_t *some, size_t count, size_t p)
+static int all_known(const int64_t *some, size_t count, size_t p)
 {
     for (size_t at = 0; at < count; at++)
         if (some[at] < 0 || (uint64_t)some[at] >= p)
@@ -290,7 +289,7 @@ int discrete_scores(const Discrete *table, Judge judge, const int64_t *nodes, co
                     const int64_t *parents, size_t all, double *out)
 {
     Work work;
-    if (!within(nodes, queries, table->p) || !within(parents, all, table->p))
+    if (!all_known(nodes, queries, table->p) || !all_known(parents, all, table->p))
         return OUT_OF_RANGE;
     for (size_t q = 0; q < queries; q++)
         if (first[q] < 0 || first[q] > first[q + 1] || (uint64_t)first[q + 1] > all)
@@ -312,7 +311,7 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
 {
     Work work;
     Possible possible;
-    if (!within(&node, 1, table->p) || !within(parents, size, table->p) || !within(others, count, table->p))
+    if (!all_known(&node, 1, table->p) || !all_known(parents, size, table->p) || !all_known(others, count, table->p))
         return OUT_OF_RANGE;
     uint32_t *joined = malloc((table->rows + 1) * sizeof(uint32_t));
     uint8_t *inside = calloc(table->p, 1);
@@ -329,7 +328,7 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
             size_t after = number(&work, work.key, before, others[at], joined);
             out[at] = score(&work, node, joined, after, times(possible, table->levels[others[at]]));
         }
-    for (size_t at = 0; at < count; at++) /* last, because it overwrites the key of all parents */
+    for (size_t at = 0; at < count; at++) /* last, because this overwrites the key of all parents */
         if (inside[others[at]]) {
             size_t after = configurations(&work, parents, size, others[at], &possible);
             out[at] = score(&work, node, work.key, after, possible);
@@ -345,15 +344,15 @@ int discrete_flips(const Discrete *table, Judge judge, int64_t node, const int64
 /* The node and the first candidates: a number for each row of the table, and the parts of each number. */
 typedef struct {
     int64_t variable; /* the last candidate; the node itself if there are none */
-    int every;        /* all combinations are numbered, in the order of their levels, beginning with the last variable */
+    int every;        /* all combinations are numbered, ordered by their levels, beginning with the last variable */
     int apart;        /* whether the parts have been computed */
     size_t count, room;
     uint32_t *key;
     Parts parts;
 } Level;
 
-/* Distinct rows of the node and the first candidates, in groups of at least two. In a group rows are sorted by the node,
-   then by the first candidate, and so on. */
+/* Distinct rows of the node and the first candidates, in groups of at least two rows. In a group, rows are sorted by
+   the node, then by the first candidate, and so on. */
 typedef struct {
     size_t groups, entries;
     uint32_t *number, *starts; /* numbers at the level; [groups + 1] */
@@ -397,7 +396,7 @@ static Rows *begin_rows(Walk *walk, int t)
     return rows;
 }
 
-/* Make a group of the rows written behind the last group, or set a single row aside. */
+/* Make a group of the rows written after the last group, or set a single row aside. */
 static void close_group(Walk *walk, Rows *rows, size_t end)
 {
     if (end == rows->entries + 1) {
@@ -408,8 +407,8 @@ static void close_group(Walk *walk, Rows *rows, size_t end)
     rows->starts[++rows->groups] = (uint32_t)end;
 }
 
-/* Leave a candidate out: rows of a group that differ only in it are neighbours, and are merged. Which rows do is hard to
-   predict, so there is no branch. */
+/* Leave a candidate out: rows of a group that differ only in it are adjacent, and are merged. There is no branch, since
+   the processor could hardly predict which rows are merged. */
 static void leave_out(Walk *walk, int t)
 {
     const Rows *before = &walk->rows[t];
@@ -436,7 +435,7 @@ static void leave_out(Walk *walk, int t)
 }
 
 /* Include a candidate: groups are divided by its levels. Single rows are written from the end, then set aside. */
-static void let_join(Walk *walk, int t)
+static void include(Walk *walk, int t)
 {
     const Rows *before = &walk->rows[t];
     const uint32_t *codes = walk->levels[t].parts.code, *rest = walk->levels[t].parts.rest, *from = before->number;
@@ -472,7 +471,7 @@ static void let_join(Walk *walk, int t)
     }
 }
 
-/* Terms of the one-row groups. */
+/* Sum of the terms of the one-row groups. */
 static double score_aside(const Walk *walk, const Rows *rows, const Terms *in_cells, const Terms *in_rows)
 {
     double sum = 0.0;
@@ -508,7 +507,7 @@ static void score_both(Walk *walk, uint32_t set, Possible without, Possible with
             total += count;
         }
         sum_without -= term_of(rows_without, total);
-        for (uint32_t row = begin; row < end; row++) { /* cells that were read are set to zero and add nothing */
+        for (uint32_t row = begin; row < end; row++) { /* cells are set to zero once read, so that they count once */
             int64_t *in_row = by_code + parts->code[rows->number[row]];
             int64_t *in_cell = by_own + parts->rest[rows->number[row]];
             sum_with -= term_of(rows_with, *in_row);
@@ -576,14 +575,14 @@ static void decide_dense(Walk *walk, int t, int64_t *cells, size_t groups, int64
     decide_dense(walk, t - 1, cells, groups, spare, alone, set, possible);
 }
 
-/* Whether counting all combinations is faster. They are halved at each step, so twice the space is enough. */
+/* Whether counting all combinations is faster. Each step at least halves their number, so twice the space is enough. */
 static int is_dense(const Walk *walk, int t)
 {
     const Rows *rows = &walk->rows[t];
     return walk->levels[t].every && (uint64_t)rows->groups * walk->levels[t].count <= DENSE * (uint64_t)rows->entries;
 }
 
-static void spread(const Rows *rows, size_t count, int64_t *cells)
+static void count_combinations(const Rows *rows, size_t count, int64_t *cells)
 {
     memset(cells, 0, rows->groups * count * sizeof(int64_t));
     for (size_t group = 0; group < rows->groups; group++, cells += count)
@@ -591,13 +590,13 @@ static void spread(const Rows *rows, size_t count, int64_t *cells)
             cells[rows->number[row]] = rows->count[row];
 }
 
-/* Decide about candidate t and all before it: first leave it out, then include it. */
+/* Decide about candidate t and all earlier ones: first leave it out, then include it. */
 static void decide(Walk *walk, int t, uint32_t set, Possible possible)
 {
     const Rows *rows = &walk->rows[t];
     if (is_dense(walk, t)) {
         size_t count = walk->levels[t].count;
-        spread(rows, count, walk->dense);
+        count_combinations(rows, count, walk->dense);
         decide_dense(walk, t, walk->dense, rows->groups, walk->dense + rows->groups * count, rows, set, possible);
         return;
     }
@@ -608,29 +607,29 @@ static void decide(Walk *walk, int t, uint32_t set, Possible possible)
     }
     leave_out(walk, t);
     decide(walk, t - 1, set, possible);
-    let_join(walk, t);
+    include(walk, t);
     decide(walk, t - 1, set | (uint32_t)1 << (t - 1), with);
 }
 
-static void *larger(void *array, size_t size)
+static void *allocate_again(void *array, size_t size)
 {
     free(array);
     return malloc(size);
 }
 
-static int room_for_parts(Level *level, size_t count)
+static int reserve_parts(Level *level, size_t count)
 {
     if (count < level->room)
         return 0;
-    level->parts.code = larger(level->parts.code, (count + 1) * sizeof(uint32_t));
-    level->parts.rest = larger(level->parts.rest, (count + 1) * sizeof(uint32_t));
+    level->parts.code = allocate_again(level->parts.code, (count + 1) * sizeof(uint32_t));
+    level->parts.rest = allocate_again(level->parts.rest, (count + 1) * sizeof(uint32_t));
     if (!level->parts.code || !level->parts.rest)
         return NO_MEMORY;
     level->room = count + 1;
     return 0;
 }
 
-/* Number the rows by the candidate of a level, after those of the level before. */
+/* Number the rows by the previous level and the candidate of this one. */
 static int make_level(Walk *walk, int t, int64_t variable)
 {
     Level *level = &walk->levels[t];
@@ -650,7 +649,7 @@ static int make_level(Walk *walk, int t, int64_t variable)
     level->apart = !every;
     if (every)
         level->count = every_pair(table, before->key, before->count, variable, level->key);
-    else if (room_for_parts(level, table->rows))
+    else if (reserve_parts(level, table->rows))
         return NO_MEMORY;
     else
         level->count = pairs_that_occur(&walk->work, before->key, before->count, variable, level->key, &level->parts);
@@ -658,13 +657,13 @@ static int make_level(Walk *walk, int t, int64_t variable)
 }
 
 /* Compute the parts of all pairs; needed only if not all combinations are counted. */
-static int take_apart(Walk *walk, int t)
+static int find_parts(Walk *walk, int t)
 {
     Level *level = &walk->levels[t];
     uint32_t step = (uint32_t)walk->levels[t - 1].count, next = 0;
     if (level->apart)
         return 0;
-    if (room_for_parts(level, level->count))
+    if (reserve_parts(level, level->count))
         return NO_MEMORY;
     for (uint32_t code = 0; code < walk->work.table->widths[level->variable]; code++)
         for (uint32_t rest = 0; rest < step; rest++, next++) {
@@ -675,18 +674,18 @@ static int take_apart(Walk *walk, int t)
     return 0;
 }
 
-static int make_room(Walk *walk, size_t room)
+static int reserve_rows(Walk *walk, size_t room)
 {
     for (int t = 1; t <= walk->m; t++) {
         Rows *rows = &walk->rows[t];
-        rows->number = larger(rows->number, room * sizeof(uint32_t));
-        rows->starts = larger(rows->starts, (room + 1) * sizeof(uint32_t));
-        rows->count = larger(rows->count, room * sizeof(int64_t));
+        rows->number = allocate_again(rows->number, room * sizeof(uint32_t));
+        rows->starts = allocate_again(rows->starts, (room + 1) * sizeof(uint32_t));
+        rows->count = allocate_again(rows->count, room * sizeof(int64_t));
         if (!rows->number || !rows->starts || !rows->count)
             return NO_MEMORY;
         rows->starts[0] = 0;
     }
-    walk->dense = larger(walk->dense, 2 * DENSE * room * sizeof(int64_t));
+    walk->dense = allocate_again(walk->dense, 2 * DENSE * room * sizeof(int64_t));
     if (!walk->dense)
         return NO_MEMORY;
     walk->room = room;
@@ -722,12 +721,12 @@ static void sort_rows(Walk *walk)
     for (size_t at = 0; at < size; at++)
         then[at] = rows->number[now[at]];
     memcpy(rows->number, then, size * sizeof(uint32_t));
-    for (size_t at = 0; at < size; at++) /* numbers are those of cells */
+    for (size_t at = 0; at < size; at++) /* a row has the number of its cell */
         rows->count[at] = walk->work.cells[rows->number[at]];
 }
 
-/* Recursion over the distinct rows of the node and all candidates, which begin as one group. */
-static int walk_over(Walk *walk)
+/* Start the recursion, with the distinct rows of the node and all candidates as one group. */
+static int score_lattice(Walk *walk)
 {
     const Work *work = &walk->work;
     const Level *top = &walk->levels[walk->m];
@@ -736,7 +735,7 @@ static int walk_over(Walk *walk)
     tally(work->table, top->key, top->count, work->cells);
     for (size_t at = 0; at < top->count; at++)
         found += work->cells[at] > 0;
-    if (found >= walk->room && make_room(walk, found + 1))
+    if (found >= walk->room && reserve_rows(walk, found + 1))
         return NO_MEMORY;
     rows->groups = rows->entries = rows->many_alone = 0;
     rows->largest = 0;
@@ -746,7 +745,7 @@ static int walk_over(Walk *walk)
         return 0;
     }
     for (int t = 1; t <= walk->m; t++)
-        if (take_apart(walk, t))
+        if (find_parts(walk, t))
             return NO_MEMORY;
     for (size_t at = 0; at < top->count; at++)
         if (work->cells[at]) {
@@ -776,7 +775,7 @@ static int one_lattice(Walk *walk, int64_t node, const int64_t *candidates, doub
                 walk->same[t] |= (uint32_t)1 << other;
     }
     walk->out = out;
-    return walk_over(walk);
+    return score_lattice(walk);
 }
 
 static void release_walk(Walk *walk)
@@ -828,7 +827,7 @@ static Walk *make_walk(const Discrete *table, Judge judge, int m)
 int discrete_lattices(const Discrete *table, Judge judge, const int64_t *nodes, const int64_t *candidates, size_t count,
                       int m, double *out)
 {
-    if (!within(nodes, count, table->p) || !within(candidates, count * (size_t)m, table->p))
+    if (!all_known(nodes, count, table->p) || !all_known(candidates, count * (size_t)m, table->p))
         return OUT_OF_RANGE;
     if (m == 0) {
         int64_t *first = calloc(count + 1, sizeof(int64_t));

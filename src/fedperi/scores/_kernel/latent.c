@@ -5,22 +5,23 @@
 #include <math.h>
 #include <string.h>
 
-#define CONSTANT 1e-10   /* least variance that is left over */
-#define CLEAR 1e-6       /* share of a column's squares that those before it leave: below it numpy decides what to drop */
-#define CLEAR_OF_ALL 1e-8 /* the same, of the largest squares */
+#define CONSTANT 1e-10   /* smallest residual variance */
+/* Least share of a column's squares that earlier columns do not explain. Below it, numpy decides what to drop. */
+#define CLEAR 1e-6
+#define CLEAR_OF_ALL 1e-8 /* the same, as a share of the largest squares */
 
-/* A regression on observed columns and, but for the own one of the hidden cause, on that cause, which comes last. Only
-   what has to do with the cause changes from step to step. */
+/* The regression of an effect on observed columns and the hidden cause, which comes last; or of the hidden cause on
+   observed columns. Only products with the hidden cause change from step to step. */
 typedef struct {
-    ptrdiff_t size;            /* of the observed columns */
+    ptrdiff_t size;            /* number of observed columns */
     const int64_t *columns;
-    double *root;              /* [row, column]: factor of their squares, one row more for the cause; the diagonal
-                                  holds one over the root */
-    double *with_own;          /* of the column that is explained; then with the cause */
+    double *root;              /* [row, column]: factor of their products, with one more row for the cause; the
+                                  diagonal holds the inverse roots of the pivots */
+    double *with_own;          /* products of these columns, then of the cause, with the explained column */
     double own, rows;
 } Regression;
 
-/* Factor the next row of a matrix, which is in `row`. Zero if those before leave too little of it. */
+/* Factor row `at` of a matrix in place. Return 0 if earlier rows leave too little of it. */
 static int factor_row(double *root, ptrdiff_t at, ptrdiff_t stride, double most)
 {
     double *row = root + at * stride, squares = row[at], pivot = squares;
@@ -38,7 +39,7 @@ static int factor_row(double *root, ptrdiff_t at, ptrdiff_t stride, double most)
     return 1;
 }
 
-/* Slopes of a regression, from a factor. */
+/* Compute the slopes of a regression from a factor. */
 static void solve(const double *root, ptrdiff_t size, ptrdiff_t stride, const double *with_own, double *slopes)
 {
     for (ptrdiff_t i = 0; i < size; i++) {
@@ -65,11 +66,11 @@ static double explained(const double *with_own, const double *slopes, ptrdiff_t 
 
 static double at_least(double variance) { return variance > CONSTANT ? variance : CONSTANT; }
 
-/* What an effect of the hidden cause says, or (`group` -1) the cause itself. */
+/* Work space of a step of EM. */
 typedef struct {
     const Latent *latent;
-    ptrdiff_t stride;          /* of the factors */
-    double *across, *squares;  /* [site, column], [site]: products of the hidden cause */
+    ptrdiff_t stride;          /* length of a row of the factors */
+    double *across, *squares;  /* [site, column], [site]: products of the hidden cause with the columns and itself */
     double *weights, *precision;
     double *slopes;
 } Step;
@@ -79,8 +80,8 @@ static int takes_part(const Latent *latent, ptrdiff_t effect, ptrdiff_t group, p
     return effect < 0 || latent->groups[effect * latent->sites + site] == group;
 }
 
-/* Prepare what does not change: squares of the observed columns, in factors. */
-static int begin(Step *step, Regression *one, ptrdiff_t effect, ptrdiff_t group)
+/* Factor the observed columns, which do not change from step to step. Return 0 if numpy has to do it. */
+static int prepare(Step *step, Regression *one, ptrdiff_t effect, ptrdiff_t group)
 {
     const Latent *latent = step->latent;
     ptrdiff_t q = latent->columns, stride = step->stride;
@@ -112,8 +113,8 @@ static int begin(Step *step, Regression *one, ptrdiff_t effect, ptrdiff_t group)
     return 1;
 }
 
-/* The regression of the hidden cause on its own causes. Returns its variance given these; zero if numpy has to do it. */
-static double own_step(Step *step, Regression *one)
+/* Regress the hidden cause on its own causes. Return its variance given them. */
+static double cause_step(Step *step, Regression *one)
 {
     const Latent *latent = step->latent;
     double squares = 0.0, spread;
@@ -133,7 +134,7 @@ static double own_step(Step *step, Regression *one)
     return spread;
 }
 
-/* The regression of an effect, at the sites of a group. */
+/* Regress an effect at the sites of a group. Return 0 if numpy has to do it. */
 static int effect_step(Step *step, Regression *one, ptrdiff_t effect, ptrdiff_t group)
 {
     const Latent *latent = step->latent;
@@ -168,8 +169,8 @@ static int effect_step(Step *step, Regression *one, ptrdiff_t effect, ptrdiff_t 
     return 1;
 }
 
-/* Products of the hidden cause with the columns, and with itself. */
-static void look_at(Step *step, const double *weights, const double *variance)
+/* Compute the products of the hidden cause with the columns and with itself. */
+static void compute_products(Step *step, const double *weights, const double *variance)
 {
     const Latent *latent = step->latent;
     ptrdiff_t q = latent->columns;
@@ -177,7 +178,7 @@ static void look_at(Step *step, const double *weights, const double *variance)
         double *across = step->across + k * q, total = 0.0;
         memset(across, 0, (size_t)q * sizeof(double));
         for (ptrdiff_t j = 0; j < q; j++) {
-            const double *from = latent->moments + (k * q + j) * q; /* a column is a row */
+            const double *from = latent->moments + (k * q + j) * q; /* the moments are symmetric */
             double weight = weights[k * q + j];
             for (ptrdiff_t i = 0; i < q && weight != 0.0; i++)
                 across[i] += from[i] * weight;
@@ -188,26 +189,26 @@ static void look_at(Step *step, const double *weights, const double *variance)
     }
 }
 
-/* One step for all that is prepared: the cause first. `weights` and `variance` are replaced. */
+/* Make one step of EM with all regressions, that of the cause first. Replace `weights` and `variance`. */
 static int one_step(Step *step, Regression *all, const int64_t *of, ptrdiff_t count, double *weights, double *variance)
 {
     const Latent *latent = step->latent;
     ptrdiff_t q = latent->columns;
-    look_at(step, weights, variance);
+    compute_products(step, weights, variance);
     memset(step->weights, 0, (size_t)(latent->sites * q) * sizeof(double));
-    double spread = own_step(step, all);
+    double spread = cause_step(step, all);
     for (ptrdiff_t at = 1; at < count; at++)
         if (!effect_step(step, all + at, of[2 * at], of[2 * at + 1]))
             return 0;
     for (ptrdiff_t k = 0; k < latent->sites; k++) {
-        for (ptrdiff_t i = 0; i < q; i++) /* its unit is free: the standard deviation given its causes */
+        for (ptrdiff_t i = 0; i < q; i++) /* the unit of the cause is arbitrary: its conditional deviation */
             weights[k * q + i] = step->weights[k * q + i] / step->precision[k] / sqrt(spread);
         variance[k] = 1.0 / step->precision[k] / spread;
     }
     return 1;
 }
 
-/* List the groups of each effect; the first entry is the cause itself. */
+/* List the regressions as pairs of an effect and a group. The first one is that of the cause: (-1, -1). */
 static ptrdiff_t list_regressions(const Latent *latent, int64_t *of)
 {
     ptrdiff_t count = 1;
@@ -226,8 +227,8 @@ static ptrdiff_t list_regressions(const Latent *latent, int64_t *of)
     return count;
 }
 
-/* Some steps of EM, in place of `weights` and `variance`; left to numpy, before anything is written, if columns are
-   nearly collinear. */
+/* Make some steps of EM, which replace `weights` and `variance`. If columns are nearly collinear, leave them to numpy,
+   with nothing written. */
 int latent_steps(const Latent *latent, int64_t steps)
 {
     ptrdiff_t q = latent->columns, stride = 0, most = latent->count * latent->sites + 1;
@@ -253,7 +254,7 @@ int latent_steps(const Latent *latent, int64_t steps)
         for (ptrdiff_t at = 0; at < count && !fault; at++) {
             all[at].root = room + (size_t)at * each;
             all[at].with_own = all[at].root + stride * stride;
-            fault = begin(&step, all + at, of[2 * at], of[2 * at + 1]) ? 0 : NOT_FOR_LOOPS;
+            fault = prepare(&step, all + at, of[2 * at], of[2 * at + 1]) ? 0 : NOT_FOR_LOOPS;
         }
         for (int64_t turn = 0; turn < steps && !fault; turn++)
             fault = one_step(&step, all, of, count, weights, variance) ? 0 : NOT_FOR_LOOPS;
@@ -268,7 +269,7 @@ int latent_steps(const Latent *latent, int64_t steps)
     return fault;
 }
 
-/* Correlations of variables with the factor that they share: steps of EM from `out`. */
+/* Estimate the correlations of variables with their common factor, by steps of EM that begin with `out`. */
 int one_factor(const double *correlation, ptrdiff_t size, double strongest, int64_t steps, double *out)
 {
     double *weights = malloc(2 * (size_t)size * sizeof(double)), *with_it = weights + size;

@@ -1,9 +1,9 @@
 /* Loops over plain arrays, for which the per-call overhead of numpy would dominate.
 
-      The loops do not use Python: `module.c` checks the arrays, releases the lock for other threads, and calls them. They
-   compute the same as the numpy code that they replace: orders and sums over sites are equal to the last bit, scores up
-   to rounding, which changes no decision. Compile without contraction to fused operations (-ffp-contract=off), so that
-   the results do not depend on the processor. */
+   The loops do not use Python: `module.c` checks the arrays, releases the lock of Python for other threads, and calls
+   them. They compute the same as the numpy code that they replace: orders and sums over sites are equal to the last
+   bit, scores up to rounding, which changes no decision. Compile without contraction to fused operations
+   (-ffp-contract=off), so that the results do not depend on the processor. */
 
 #ifndef FEDPERI_LOOPS_H
 #define FEDPERI_LOOPS_H
@@ -16,24 +16,25 @@
 #define MOST_COLUMNS 1024 /* largest number of columns in a lattice */
 #define TINY 1e-300       /* replaces pivots that are not positive, as in scores/lattice.py */
 
-/* Loops over long arrays are compiled twice, and chosen by processor: the same operations, with wider vectors. */
+/* Compile loops over long arrays twice, also with wider vectors for processors that have them. The operations are
+   equal. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define VECTORS __attribute__((target_clones("avx2", "default")))
 #else
 #define VECTORS
 #endif
 
-/* What these have in common, for a number that the compiler knows. */
+/* Code that such loops share, and that is compiled for each constant argument. */
 #if defined(__GNUC__)
 #define INLINED static inline __attribute__((always_inline))
 #else
 #define INLINED static inline
 #endif
 
-/* All return 0, or one of these. */
+/* Loops return 0 or one of these. NOT_FOR_LOOPS leaves the case to numpy. */
 enum { NO_MEMORY = 1, OUT_OF_RANGE = 2, NOT_FOR_LOOPS = 3 };
 
-/* Variables are blocks of columns, one after the other. BIC is -n/2 log det(residual) - price * columns * own columns. */
+/* Variables are consecutive blocks of columns. BIC is -n/2 log det(residual) - price * columns * own columns. */
 typedef struct {
     const double *correlation; /* [columns, columns] */
     ptrdiff_t columns, variables;
@@ -89,17 +90,17 @@ int move_in_turn(const Order *order, const int64_t *some, const int64_t *behind,
 #define MOST_TOGETHER 12 /* groups of sites that are compared with each other at a time */
 
 typedef struct {
-    ptrdiff_t count, columns, variables; /* of sites; of columns, the constant among them; of variables */
+    ptrdiff_t count, columns, variables; /* numbers of sites; of columns, with the constant; of variables */
     const double *moments;               /* [site, column, column]: sums of products of the columns; column 0 is 1 */
     const int64_t *first;                /* column of each variable, and one more */
     const double *n;                     /* [site]: rows */
-    const double *floor;                 /* [site, column]: least variance that may be left over */
+    const double *floor;                 /* [site, column]: smallest residual variance */
     const uint8_t *spread;               /* [variable]: whether sites that share a mechanism share its spread */
-    const uint8_t *constant, *declared;  /* [site, variable]: set to one value; known to be intervened on */
-    const double *tolerance;             /* how much sites may differ and still share a mechanism: to choose from */
+    const uint8_t *constant, *declared;  /* [site, variable]: set to one value; declared as a target */
+    const double *tolerance;             /* choices: how much sites may differ and still share a mechanism */
     ptrdiff_t tolerances;
-    ptrdiff_t others;                        /* tolerances that come after these, each of which is only tried alone */
-    double price_own, price_cut, price_some; /* of a mechanism of one's own; cut off from all parents; from some */
+    ptrdiff_t others;                        /* number of further tolerances, each of which is only tried alone */
+    double price_own, price_cut, price_some; /* of an own mechanism; of a cut from all parents; from some */
     double price_tolerance;                  /* of a tolerance above zero */
     double margin;                           /* nats: a set this far behind one of its subsets is hopeless */
     int share;                               /* whether sites may share mechanisms at all */
@@ -111,12 +112,12 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
 
 /* latent.c */
 typedef struct {
-    ptrdiff_t sites, columns, count;     /* of effects */
+    ptrdiff_t sites, columns, count;     /* `count`: of effects */
     const double *moments, *n;           /* [site, column, column], [site]: as in `Sites` */
-    const int64_t *before, *first;       /* columns that explain the hidden cause, then each effect; where each begins */
+    const int64_t *before, *first;       /* columns that explain the hidden cause, then each effect; their starts */
     const int64_t *effects;              /* [effect]: its column */
-    const int64_t *groups;               /* [effect, site]: the group of a site; -1 if it says nothing */
-    double *weights, *variance;          /* [site, column], [site]: what the columns say about the hidden cause */
+    const int64_t *groups;               /* [effect, site]: the group of a site; -1 if it is not used */
+    double *weights, *variance;          /* [site, column], [site]: mean and variance of the cause, given the columns */
 } Latent;
 
 int latent_steps(const Latent *latent, int64_t steps);
@@ -141,8 +142,8 @@ int discrete_lattices(const Discrete *table, Judge judge, const int64_t *nodes, 
                       int m, double *out);
 
 /* posterior.c */
-#define MOST_LAYERED 16            /* variables, of which every subset is looked at */
-#define MOST_REDRAWN 6             /* nodes whose parents are drawn together */
+#define MOST_LAYERED 16            /* most variables for sums over every subset */
+#define MOST_REDRAWN 6             /* most nodes whose parents are drawn together */
 #define NO_POWER (-((int64_t)1 << 55)) /* where no parent set, or no DAG, is allowed */
 
 void subset_sums(double *value, int64_t *power, size_t sets);
@@ -151,19 +152,19 @@ int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *
 
 typedef struct {
     ptrdiff_t p;
-    const int64_t *first;             /* of the candidates of each node, and one more */
+    const int64_t *first;             /* start of the candidates of each node, and one more */
     const int64_t *free;              /* the candidates */
-    const int64_t *begin;             /* of the sums of each node, and one more */
-    const double *value;              /* summed weights, value * 2^power, by place in the lattice */
+    const int64_t *begin;             /* start of the sums of each node, and one more */
+    const double *value;              /* summed weights, value * 2^power, by position in the lattice */
     const int64_t *power;
     const int64_t *set_first, *set;   /* sets with a weight, by node, the best first */
     const double *set_value;          /* their weights */
     const int64_t *set_power;
     const int64_t *near_first, *near; /* nodes that are redrawn together with each node */
-    const double *reach;              /* probabilities of them, added up */
-    const double *sizes;              /* probabilities of the sizes of blocks, added up */
-    int64_t *random, *now;            /* state of the generator; parent sets of the nodes */
-    double *sums;                     /* by candidate */
+    const double *reach;              /* their cumulative probabilities */
+    const double *sizes;              /* cumulative probabilities of the sizes of blocks */
+    int64_t *random, *now;            /* state of the generator; current parent sets of the nodes */
+    double *sums;                     /* by candidate: summed probabilities that it is a parent */
 } Chain;
 
 int chain(const Chain *chain, int64_t sweeps);

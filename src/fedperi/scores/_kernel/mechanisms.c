@@ -1,88 +1,88 @@
 /* How well a variable's mechanism explains several sites, when some of them share it and others do not.
 
-   A family is a node and a set of parents. At every site the node is regressed on its parents; sites whose regressions
-   agree are joined into groups, each of which pays for one set of parameters instead of one per site. A site, or a
-   group of them, may use fewer parents: a policy cut the others off. docs/explanation/method.md derives the score. */
+   A family is a node and a set of parents. At every site the node is regressed on its parents. Sites whose regressions
+   agree are joined into groups, and each group pays for one set of parameters instead of one per site. A site or a
+   group may use fewer parents, if a policy cut off the others. docs/explanation/method.md derives the score. */
 
 #include "loops.h"
 
 #include <math.h>
 #include <string.h>
 
-#define TOO_FEW -1e9  /* what a site scores alone if it has too few rows for the family: it must join others */
+#define TOO_FEW -1e9  /* score of a single site that has too few rows for the family: it must join others */
 #define LEAST_GAIN 1e-7
-#define NEAR 3.0 /* nats: a move that seems to lose no more may gain */
-#define ROUNDING 1e-3 /* nats that a bound is too high at least, so that no rounding makes it too low */
+#define NEAR 3.0 /* nats: compute a move exactly if its estimated loss is not larger */
+#define ROUNDING 1e-3 /* nats added to an upper bound, so that rounding cannot make it too low */
 #define NOT_CUT SIZE_MAX
-#define LANES 8 /* sites that are fitted side by side */
-#define MANY 128 /* in a group of so many sites several leave at a time: */
-#define AT_ONCE 16 /* one of so many */
+#define LANES 8 /* sites that are processed in parallel by vector instructions */
+#define MANY 128 /* in groups of at least this size, several sites leave in one step: */
+#define AT_ONCE 16 /* one in 16 of them */
 #define CONSTANT 1e-10 /* share of a column's spread over all sites below which it is constant at one of them */
 
 typedef struct {
     const Sites *sites;
     int64_t node;
-    ptrdiff_t own, parts;  /* columns of the node: of a number the first, which is itself; matrices per group: one, or
-                              one per column if spreads are apart */
+    ptrdiff_t own, parts;  /* columns of the node (one if spreads are shared); matrices per group: one, or one per
+                              column if every site has its own spread */
     const int64_t *parents;
-    size_t set;            /* of the family at hand: bits of the parents */
-    ptrdiff_t regressors;  /* of the family at hand: the constant and the columns of the parents */
+    size_t set;            /* current family: bit set of its parents */
+    ptrdiff_t regressors;  /* current family: the constant and the columns of the parents */
     int64_t columns[MOST_COLUMNS];
-    ptrdiff_t packed;      /* numbers of the largest packed matrix */
+    ptrdiff_t packed;      /* size of the largest packed matrix */
     double *root;          /* [part, packed]: factors of the last group that was scored */
-    double *joint;         /* [part, packed]: moments of sites together */
-    double *some;          /* [2, packed]: moments of some columns of these, and their factor */
+    double *joint;         /* [part, packed]: summed moments of several sites */
+    double *some;          /* [2, packed]: moments of some of these columns, and their factor */
     double *single;        /* [site, part, packed]: moments of the sites */
-    double *sums;          /* [site, part, packed]: moments of the groups, which begin as single sites */
-    double *weights;       /* of the columns of one regression */
-    double *left;          /* [column of the node]: residual squares of the last group that was scored */
-    double *gain;          /* [site, site]: of joining two groups */
-    double *score, *value; /* [site]: of a group with all parents; the better of that with its price and fewer parents */
-    double *rows, *fixed;  /* [site]: weighted rows of a group; what of the score joining does not change */
-    double *alone;         /* [site]: the value of a site alone */
-    double *own_score;     /* [site]: its score with all parents */
-    double *own_fit;       /* [site]: the fit of a site alone with all parents */
+    double *sums;          /* [site, part, packed]: moments of the groups; at first each site is a group */
+    double *weights;       /* weights of the columns of one regression */
+    double *left;          /* [column of the node]: residual sums of squares of the last group that was scored */
+    double *gain;          /* [site, site]: gain from joining two groups */
+    double *score, *value; /* [site]: score of a group with all parents; best value, after prices, with all or fewer */
+    double *rows, *fixed;  /* [site]: weighted rows of a group; part of the score that joining does not change */
+    double *alone;         /* [site]: value of a single site */
+    double *own_score;     /* [site]: score of a single site with all parents */
+    double *own_fit;       /* [site]: fit of a single site with all parents */
     double *own_rows, *own_fixed;
-    size_t *cut, *own_cut; /* [site]: parents that a group, or a site alone, is left with; NOT_CUT if all */
+    size_t *cut, *own_cut; /* [site]: parents that a group, or a single site, keeps; NOT_CUT if it keeps all */
     double tau;            /* how much sites may differ and still share a mechanism */
-    int64_t *members;      /* [site]: how many sites a group has; 0 if it was joined to another */
+    int64_t *members;      /* [site]: number of sites in a group; 0 if it was joined to another group */
     ptrdiff_t *list;       /* [site]: groups that may be joined */
-    ptrdiff_t blocks;      /* of LANES sites each; the last one may have room */
-    ptrdiff_t local[MOST_COLUMNS]; /* columns of the family at hand, among those of the largest */
-    ptrdiff_t same[MOST_COLUMNS];  /* 0, 1, 2, ...: all columns of what is gathered in `pairs` */
+    ptrdiff_t blocks;      /* number of blocks of LANES sites; the last one may not be full */
+    ptrdiff_t local[MOST_COLUMNS]; /* position of each column of the current family among those of the largest family */
+    ptrdiff_t same[MOST_COLUMNS];  /* 0, 1, 2, ...: the same for `pairs`, which holds no other columns */
     double *cells;         /* [block, cell of the largest family, lane]: moments of the sites */
-    double *packs;         /* [site, cell of the largest family]: the same */
-    double *totals;        /* [cell of the largest family, lane]: of all sites in groups together, weighted as the
-                              tolerance with the number of the lane says */
-    double *grown_totals, *left_totals, *rank_totals, *least_totals; /* as of the sites */
-    double *shared;        /* [site, rounded up]: what a row counts for in a group */
-    ptrdiff_t grouped;     /* sites that are in groups: those that did not set the node, and declare no change of it */
-    int few;               /* whether one of these has too few rows for the family at hand */
-    int gathered;          /* whether `single` is that of the family and the tolerance at hand */
-    ptrdiff_t factored;    /* group whose factors are in `root`; -1 if it is none */
-    double fit;            /* of the last group that was scored, before any penalty */
-    ptrdiff_t rank;        /* of its regressors */
-    double differ;         /* nats by which all sites fit better one by one than together */
+    double *packs;         /* [site, cell of the largest family]: the same, by site */
+    double *totals;        /* [cell of the largest family, lane]: the same, summed over all sites in groups, with the
+                              weights of one tolerance per lane */
+    double *grown_totals, *left_totals, *rank_totals, *least_totals; /* as for the sites */
+    double *shared;        /* [site, rounded up]: weight of a row in a group */
+    ptrdiff_t grouped;     /* number of sites in groups: they did not set the node, nor declare it a target */
+    int few;               /* whether one of these has too few rows for the current family */
+    int gathered;          /* whether `single` belongs to the current family and tolerance */
+    ptrdiff_t factored;    /* group whose factors are in `root`; -1 if there is none */
+    double fit;            /* log-likelihood of the last group that was scored, before any penalty */
+    ptrdiff_t rank;        /* rank of its regressors */
+    double differ;         /* nats by which separate fits of all sites are better than a joint fit */
     double *step;          /* [tolerance, site]: see `most_possible` */
-    double *weight;        /* [tolerance]: weighted rows of all sites in groups */
-    double *factor;        /* [cell, lane]: factors of groups that are scored side by side */
-    double *pairs;         /* [cell, lane]: moments of these */
+    double *weight;        /* [tolerance]: summed weighted rows of all sites in groups */
+    double *factor;        /* [cell, lane]: factors of groups that are scored in parallel */
+    double *pairs;         /* [cell, lane]: moments of these groups */
     double *grown;         /* [block, see `grow`]: factors of the sites */
     ptrdiff_t widest;      /* columns of the largest family */
-    uint32_t *weighed;     /* [site, site]: when the gain of joining two groups was computed, if there are many sites */
-    uint32_t *changed;     /* [site]: when a group was */
-    uint32_t now;
-    double *least, *around; /* [site, rounded up]: pivots that count for nothing; squares, then fits around a group */
-    double *leaving;       /* [site]: what it gains by leaving its group; then what the others score without it */
-    double *others, *others_refund; /* [site]: what is left without a group */
-    ptrdiff_t *leavers;    /* [site / AT_ONCE, and one more] */
-    double *log_n, *log_c; /* [site], [tolerance, site]: logarithms of rows, and of what tolerance divides them by */
-    ptrdiff_t at;          /* of the tolerance at hand */
+    uint32_t *gain_time;   /* [site, site]: when the gain from joining two groups was computed; NULL if sites are few */
+    uint32_t *changed;     /* [site]: when a group was last changed */
+    uint32_t now;          /* counts changes */
+    double *least, *around; /* [site, rounded up]: pivots up to this are zero; squares, then fits, around a group */
+    double *leaving;       /* [site]: gain if it leaves its group; later the score of its group without it */
+    double *others, *others_refund; /* [site]: total score, and refund, of all other groups */
+    ptrdiff_t *leavers;    /* [site / AT_ONCE + 1]: sites that leave their group */
+    double *log_n, *log_c; /* [site], [tolerance, site]: logarithms of rows, and of their divisor due to tolerance */
+    ptrdiff_t at;          /* index of the current tolerance */
 } Work;
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
-/* Tolerances, those that are tried alone among them. */
+/* Number of tolerances, including those that are only tried alone. */
 static inline ptrdiff_t all_tolerances(const Sites *sites) { return sites->tolerances + sites->others; }
 
 static inline ptrdiff_t triangle(ptrdiff_t rows) { return rows * (rows + 1) / 2; }
@@ -92,14 +92,14 @@ static ptrdiff_t size_of(const Work *work, ptrdiff_t part)
     return work->regressors + (work->sites->spread[work->node] ? work->own : part + 1);
 }
 
-/* How much of the moments of a group the family at hand takes. */
+/* Return how many of the allocated moments of a group the current family uses. */
 static size_t used(const Work *work)
 {
     return (size_t)(work->parts > 1 ? work->parts * work->packed : triangle(size_of(work, 0)));
 }
 
-/* Factor a packed lower triangle in place of `root`. The residual sums of squares of the last columns are written to
-   `left`, one each; returned is the rank of the columns before. Columns that those before determine count for nothing. */
+/* Factor a packed lower triangle into `root`. Write the residual sums of squares of the `last` columns to `left`.
+   Return the rank of the columns before them. A column that is a linear combination of earlier ones is ignored. */
 static ptrdiff_t residual_squares(const double *packed, double *root, ptrdiff_t size, ptrdiff_t last, double least,
                                   double *left)
 {
@@ -113,7 +113,7 @@ static ptrdiff_t residual_squares(const double *packed, double *root, ptrdiff_t 
             double sum = from[j];
             for (ptrdiff_t l = 0; l < j; l++)
                 sum -= row[l] * other[l];
-            row[j] = sum * other[j]; /* the diagonal holds one over the root, or zero */
+            row[j] = sum * other[j]; /* the diagonal holds the inverse root of the pivot, or zero */
             pivot -= row[j] * row[j];
         }
         if (i >= size - last)
@@ -125,7 +125,7 @@ static ptrdiff_t residual_squares(const double *packed, double *root, ptrdiff_t 
     return rank;
 }
 
-/* Weights (-weights, 1) of the regression of a column on those before it, from a factor. */
+/* From a factor, write (-weights, 1) of the regression of a column on those before it. */
 static void weights_of(const double *root, ptrdiff_t column, double *v)
 {
     const double *row = root + triangle(column);
@@ -138,7 +138,8 @@ static void weights_of(const double *root, ptrdiff_t column, double *v)
     v[column] = 1.0;
 }
 
-/* Squares of a column around what a factor predicts for it, in other moments: v'Av, where v is (-weights, 1). */
+/* Sum of squares of a column around its prediction from a factor, but with the moments A of other data: v'Av, where v
+   is (-weights, 1). */
 static double squares_around(const double *packed, const double *root, ptrdiff_t column, double *v)
 {
     double total = 0.0;
@@ -153,7 +154,7 @@ static double squares_around(const double *packed, const double *root, ptrdiff_t
     return larger(total, 0.0);
 }
 
-/* `residual_squares` of LANES sites side by side, by the same operations. Cells lie LANES apart. */
+/* Compute `residual_squares` for LANES sites in parallel, by the same operations. Cells of a site lie LANES apart. */
 VECTORS static void residual_lanes(const double *cells, const ptrdiff_t *local, ptrdiff_t size, ptrdiff_t last,
                                    const double *least, double *restrict root, double *restrict left,
                                    double *restrict rank)
@@ -191,9 +192,9 @@ VECTORS static void residual_lanes(const double *cells, const ptrdiff_t *local, 
     }
 }
 
-/* The same for a family with one parent more than one that was factored before: only the rows from `from` on are new.
-   `grown` holds rows of regressors, a packed triangle; then the rows of the node's own columns; what is left of their
-   pivots after each regressor; and the ranks up to each. */
+/* The same for a family with one more parent than a family that was factored before: only rows from `from` on are new.
+   `grown` holds a packed triangle with the rows of the regressors; the rows of the node's own columns; their pivots
+   after each regressor; and the rank up to each regressor. */
 INLINED void grow_beside(const double *cells, const ptrdiff_t *local, ptrdiff_t from, ptrdiff_t regressors, ptrdiff_t own,
                          ptrdiff_t widest, const double *least, double *restrict grown, double *restrict left,
                          double *restrict rank, const int lanes)
@@ -242,15 +243,15 @@ INLINED void grow_beside(const double *cells, const ptrdiff_t *local, ptrdiff_t 
 
 VECTORS static void grow(const double *cells, const ptrdiff_t *local, ptrdiff_t from, ptrdiff_t regressors, ptrdiff_t own,
                          ptrdiff_t widest, const double *least, double *restrict grown, double *restrict left,
-                         double *restrict rank, int few)
+                         double *restrict rank, int half)
 {
-    if (few)
+    if (half)
         grow_beside(cells, local, from, regressors, own, widest, least, grown, left, rank, LANES / 2);
     else
         grow_beside(cells, local, from, regressors, own, widest, least, grown, left, rank, LANES);
 }
 
-/* Numbers of a block in `grown`. */
+/* Size of a block in `grown`. */
 static ptrdiff_t size_grown(ptrdiff_t own, ptrdiff_t widest)
 {
     return (triangle(widest) + own * widest + (own + 1) * (widest + 1)) * LANES;
@@ -262,7 +263,7 @@ VECTORS static void add_cells(double *restrict to, const double *restrict from, 
         to[at] += from[at];
 }
 
-/* v'Av in the moments of the first `lanes` of LANES sites, which count for `shared` of their rows. */
+/* Compute v'Av with the moments of the first `lanes` of LANES sites. `shared` is the weight of a site's rows. */
 INLINED void squares_beside(const double *cells, const ptrdiff_t *local, ptrdiff_t column, const double *v,
                             const double *shared, double *restrict out, const int lanes, const int weighted)
 {
@@ -285,11 +286,11 @@ INLINED void squares_beside(const double *cells, const ptrdiff_t *local, ptrdiff
 }
 
 VECTORS static void squares_lanes(const double *cells, const ptrdiff_t *local, ptrdiff_t column, const double *v,
-                                  const double *shared, double *restrict out, int few, int weighted)
+                                  const double *shared, double *restrict out, int half, int weighted)
 {
-    if (few && weighted)
+    if (half && weighted)
         squares_beside(cells, local, column, v, shared, out, LANES / 2, 1);
-    else if (few)
+    else if (half)
         squares_beside(cells, local, column, v, shared, out, LANES / 2, 0);
     else if (weighted)
         squares_beside(cells, local, column, v, shared, out, LANES, 1);
@@ -297,7 +298,7 @@ VECTORS static void squares_lanes(const double *cells, const ptrdiff_t *local, p
         squares_beside(cells, local, column, v, shared, out, LANES, 0);
 }
 
-/* Parameters that are compared: strengths, means, what the node's own columns are to each other, and the spread. */
+/* Number of parameters that sites share: coefficients, means, covariances of the node's own columns, and the spread. */
 static double parameters(const Work *work, ptrdiff_t rank)
 {
     double own = (double)work->own;
@@ -313,11 +314,11 @@ static void gather(const Work *work, ptrdiff_t site, double *packed)
             *packed++ = moments[work->columns[i] * q + work->columns[j]];
 }
 
-/* Whether at most half of the lanes of a block are taken. */
+/* Whether at most half of the lanes of a block are in use. */
 static int half_full(const Work *work, ptrdiff_t block) { return work->sites->count - block * LANES <= LANES / 2; }
 
-/* List the columns of a family. */
-static void choose(Work *work, const int64_t *parents, int count, size_t set)
+/* Make this the current family, and list its columns. */
+static void choose_family(Work *work, const int64_t *parents, int count, size_t set)
 {
     const int64_t *first = work->sites->first;
     ptrdiff_t at = 0, place = 0;
@@ -346,7 +347,7 @@ static int in_groups(const Work *work, ptrdiff_t site)
     return !work->sites->constant[at] && !work->sites->declared[at];
 }
 
-/* What follows from a tolerance alone. */
+/* Compute everything that depends on a tolerance but not on the family. */
 static void gather_tolerance(Work *work, ptrdiff_t t, ptrdiff_t cells)
 {
     const Sites *sites = work->sites;
@@ -369,7 +370,7 @@ static void gather_tolerance(Work *work, ptrdiff_t t, ptrdiff_t cells)
         step[k] = log(1.0 + sites->n[k] / (1.0 + sites->n[k] * tau * tau) / (2.0 * smallest));
 }
 
-/* How many regressors the family at hand has in common with the same without its last parent, which came before. */
+/* Number of regressors shared with the family without the last parent, which was fitted before. */
 static ptrdiff_t known_columns(const Work *work)
 {
     ptrdiff_t last = -1;
@@ -378,7 +379,7 @@ static ptrdiff_t known_columns(const Work *work)
     return last < 0 ? 0 : work->regressors - (ptrdiff_t)(work->sites->first[last + 1] - work->sites->first[last]);
 }
 
-/* Gather the moments of the largest family, by lanes and by sites; and what does not depend on the family. */
+/* Gather the moments of the largest family, by lane and by site, and everything that does not depend on the family. */
 static void gather_cells(Work *work)
 {
     const Sites *sites = work->sites;
@@ -400,8 +401,8 @@ static void gather_cells(Work *work)
         gather_tolerance(work, t, cells);
 }
 
-/* What one site says of a family by itself, from residual squares in `variance`: the log-likelihood. The squares become
-   the variances left over. */
+/* Return the log-likelihood of a family at one site. `variance` holds the residual sums of squares, and is replaced by
+   the residual variances. */
 static double fit_alone(const Work *work, ptrdiff_t site, double *variance)
 {
     const Sites *sites = work->sites;
@@ -414,7 +415,7 @@ static double fit_alone(const Work *work, ptrdiff_t site, double *variance)
     return -0.5 * n * (sum + (double)work->own);
 }
 
-/* Score of a group that has been factored; where spreads are shared. */
+/* Score a group that has been factored, where spreads are shared. */
 static double score_factored(Work *work, double rows, double fixed)
 {
     double total = 0.0;
@@ -424,7 +425,7 @@ static double score_factored(Work *work, double rows, double fixed)
     return total + fixed - 0.5 * parameters(work, work->rank) * log(rows);
 }
 
-/* Score of a group whose moments lie in `sums`. Its factors and residual squares stay in `root` and `left`. */
+/* Score a group with the moments `sums`. Its factors and residual squares are kept in `root` and `left`. */
 static double score_group(Work *work, const double *sums, double rows, double fixed)
 {
     double total = 0.0;
@@ -444,7 +445,7 @@ static double score_group(Work *work, const double *sums, double rows, double fi
     return total + fixed - 0.5 * parameters(work, work->rank) * log(rows);
 }
 
-/* Score of all sites in groups together: the factors are known. */
+/* Score all sites in groups as one group, whose factors are known. */
 static double score_all(Work *work, double rows, double fixed)
 {
     const double *grown = work->grown_totals + work->at, *own = grown + triangle(work->widest) * LANES;
@@ -459,7 +460,7 @@ static double score_all(Work *work, double rows, double fixed)
     return score_factored(work, rows, fixed);
 }
 
-/* Score of a group that is left with some of its parents. */
+/* Score a group that keeps only some of its parents. */
 static double score_some(Work *work, const double *sums, double rows, size_t parents)
 {
     const int64_t *first = work->sites->first;
@@ -482,7 +483,7 @@ static double score_some(Work *work, const double *sums, double rows, size_t par
     return total - 0.5 * parameters(work, rank) * log(rows);
 }
 
-/* How many columns some of the parents have, and the constant. */
+/* Number of columns of some of the parents, plus the constant. */
 static ptrdiff_t columns_of(const Work *work, size_t parents)
 {
     const int64_t *first = work->sites->first;
@@ -493,7 +494,7 @@ static ptrdiff_t columns_of(const Work *work, size_t parents)
     return columns;
 }
 
-/* Where the last of some parents has its last column, among the regressors. */
+/* Index, among the regressors, of the last column of the last of some parents. */
 static ptrdiff_t last_column(const Work *work, size_t parents)
 {
     const int64_t *first = work->sites->first;
@@ -506,14 +507,14 @@ static ptrdiff_t last_column(const Work *work, size_t parents)
     return last;
 }
 
-/* What a group can be worth at most if it is left with some of its parents: it fits no better than with all regressors
-   up to the last one that it keeps. That follows from the node's row of the factor, whose cells lie `lanes` apart. */
+/* Upper bound of the value of a group that keeps only some of its parents: it fits no better than with all regressors
+   up to the last one that it keeps. The node's row of the factor gives that fit; its cells lie `lanes` apart. */
 static double most_cut(const Work *work, const double *row, ptrdiff_t lanes, ptrdiff_t rank, double left, double rows,
                        size_t parents)
 {
     if (parents == NOT_CUT)
         return -HUGE_VAL;
-    if (rank < work->regressors) /* the row says nothing of columns that were dropped */
+    if (rank < work->regressors) /* the row has no information on columns that were dropped */
         return HUGE_VAL;
     double price = parents ? work->sites->price_some : work->sites->price_cut;
     double free = 0.5 * parameters(work, columns_of(work, parents));
@@ -522,8 +523,8 @@ static double most_cut(const Work *work, const double *row, ptrdiff_t lanes, ptr
     return -0.5 * rows * (log(larger(left / rows, TINY)) + 1.0) - free * log(rows) - price + ROUNDING;
 }
 
-/* Value of a group of several sites: with all parents or, if that is better, with those that one of its parts is left
-   with. Only where sites share exactly, and have a spread of their own; given the most that this can be. */
+/* Value of a group of several sites: `value` with all parents or, if better, the value with only the given parents,
+   which one of its parts keeps. `most` is an upper bound of the latter. Only where `may_cut` holds. */
 static double value_cut(Work *work, const double *sums, double rows, double value, double most, size_t parents,
                         size_t *cut)
 {
@@ -537,10 +538,10 @@ static double value_cut(Work *work, const double *sums, double rows, double valu
     return found;
 }
 
-/* Whether groups may be cut off from parents. */
+/* Whether groups may be cut off from parents: the tolerance is zero, and spreads are shared. */
 static int may_cut(const Work *work) { return work->tau == 0.0 && work->sites->spread[work->node]; }
 
-/* The same for the group that was scored last. */
+/* The same as `value_cut`, for the group that was scored last. */
 static double value_cut_scored(Work *work, const double *sums, double rows, double value, size_t parents, size_t *cut)
 {
     if (parents == NOT_CUT || !may_cut(work))
@@ -561,7 +562,7 @@ static double score_joint(Work *work, ptrdiff_t a, ptrdiff_t b)
     return score_group(work, work->joint, work->rows[a] + work->rows[b], work->fixed[a] + work->fixed[b]);
 }
 
-/* Value of two groups that are joined; their moments and score stay. */
+/* Value of the group that two groups would form. Its moments are kept in `joint`. */
 static double value_joint(Work *work, ptrdiff_t a, ptrdiff_t b, double *score, size_t *cut)
 {
     *score = score_joint(work, a, b);
@@ -587,7 +588,7 @@ static void join(Work *work, ptrdiff_t a, ptrdiff_t b, int64_t *labels)
             labels[k] = a;
 }
 
-/* Scores of groups, `pairs` by lanes; of numbers only. Also their ranks, and what is left over. */
+/* Score the groups in `pairs`, one per lane, where spreads are shared. Also write ranks and residual squares. */
 static void score_lanes(Work *work, const double *rows, const double *fixed, double *scores, double *left, double *rank)
 {
     double least[LANES];
@@ -600,7 +601,7 @@ static void score_lanes(Work *work, const double *rows, const double *fixed, dou
     }
 }
 
-static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
+static void compute_gain(Work *work, ptrdiff_t a, ptrdiff_t b)
 {
     ptrdiff_t count = work->sites->count;
     double score;
@@ -609,8 +610,8 @@ static void weigh_pair(Work *work, ptrdiff_t a, ptrdiff_t b)
     work->gain[a * count + b] = work->gain[b * count + a] = gain;
 }
 
-/* The same of up to LANES pairs. */
-static void weigh_pairs(Work *work, const ptrdiff_t *ones, const ptrdiff_t *others, int count)
+/* The same for up to LANES pairs, where spreads are shared. */
+static void compute_gains(Work *work, const ptrdiff_t *ones, const ptrdiff_t *others, int count)
 {
     ptrdiff_t cells = triangle(size_of(work, 0)), sites = work->sites->count;
     double rows[LANES], fixed[LANES], scores[LANES], left[LANES], rank[LANES];
@@ -632,7 +633,7 @@ static void weigh_pairs(Work *work, const ptrdiff_t *ones, const ptrdiff_t *othe
             double most = side && cut == work->cut[a]
                               ? -HUGE_VAL
                               : most_cut(work, row + lane, LANES, (ptrdiff_t)rank[lane], left[lane], rows[lane], cut);
-            if (most <= apart - LEAST_GAIN || most < value) /* below zero it does not matter what the gain is */
+            if (most <= apart - LEAST_GAIN || most < value) /* the size of a negative gain does not matter */
                 continue;
             for (ptrdiff_t cell = 0; cell < cells && !gathered; cell++)
                 work->joint[cell] = work->pairs[cell * LANES + lane];
@@ -643,47 +644,48 @@ static void weigh_pairs(Work *work, const ptrdiff_t *ones, const ptrdiff_t *othe
     }
 }
 
-/* Pairs that wait to be weighed. */
+/* Pairs whose gain is still to be computed. */
 typedef struct {
     ptrdiff_t ones[LANES], others[LANES];
     int count;
 } Waiting;
 
-static void weigh_waiting(Work *work, Waiting *waiting)
+static void compute_waiting(Work *work, Waiting *waiting)
 {
     if (waiting->count)
-        weigh_pairs(work, waiting->ones, waiting->others, waiting->count);
+        compute_gains(work, waiting->ones, waiting->others, waiting->count);
     waiting->count = 0;
 }
 
-/* Weigh a pair, if that is not known: at once, or with others. */
-static void weigh_soon(Work *work, ptrdiff_t a, ptrdiff_t b, Waiting *waiting)
+/* Compute the gain of a pair if it is not known: at once, or later together with other pairs. */
+static void request_gain(Work *work, ptrdiff_t a, ptrdiff_t b, Waiting *waiting)
 {
-    if (work->weighed) {
-        uint32_t *when = work->weighed + (a > b ? a * work->sites->count + b : b * work->sites->count + a);
+    if (work->gain_time) {
+        uint32_t *when = work->gain_time + (a > b ? a * work->sites->count + b : b * work->sites->count + a);
         if (*when >= work->changed[a] && *when >= work->changed[b])
             return;
         *when = work->now;
     }
     if (!work->sites->spread[work->node]) {
-        weigh_pair(work, a, b);
+        compute_gain(work, a, b);
         return;
     }
     waiting->ones[waiting->count] = a;
     waiting->others[waiting->count++] = b;
     if (waiting->count == LANES)
-        weigh_waiting(work, waiting);
+        compute_waiting(work, waiting);
 }
 
-/* Join groups among the listed ones, those that gain most first, while it gains. Returns how many are left. */
+/* Join pairs of the listed groups, the pair with the largest gain first, while there is a gain. Return the number of
+   groups left. */
 static ptrdiff_t agglomerate(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
     ptrdiff_t stride = work->sites->count;
     Waiting waiting = {.count = 0};
     for (ptrdiff_t x = 0; x < count; x++)
         for (ptrdiff_t y = 0; y < x; y++)
-            weigh_soon(work, list[x], list[y], &waiting);
-    weigh_waiting(work, &waiting);
+            request_gain(work, list[x], list[y], &waiting);
+    compute_waiting(work, &waiting);
     while (count > 1) {
         double best = 0.0;
         ptrdiff_t at = -1, with = -1;
@@ -700,13 +702,13 @@ static ptrdiff_t agglomerate(Work *work, ptrdiff_t *list, ptrdiff_t count, int64
         list[with] = list[--count];
         for (ptrdiff_t x = 0; x < count; x++)
             if (x != at)
-                weigh_soon(work, list[at], list[x], &waiting);
-        weigh_waiting(work, &waiting);
+                request_gain(work, list[at], list[x], &waiting);
+        compute_waiting(work, &waiting);
     }
     return count;
 }
 
-/* Fit of a site around the mechanism of the group that was scored last, which has this number of rows. */
+/* Log-likelihood of a site under the mechanism of the group that was scored last, which has `rows` weighted rows. */
 static double fit_around(Work *work, ptrdiff_t site, double rows)
 {
     double total = 0.0;
@@ -720,7 +722,7 @@ static double fit_around(Work *work, ptrdiff_t site, double rows)
     return total;
 }
 
-/* The same of all listed sites; those of other sites mean nothing. */
+/* The same for all listed sites, in `around`; its values for other sites have no meaning. */
 static void fits_around(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows)
 {
     if (!work->sites->spread[work->node]) {
@@ -740,7 +742,7 @@ static void fits_around(Work *work, const ptrdiff_t *list, ptrdiff_t count, doub
     }
 }
 
-/* Moments of single sites for the family at hand, weighted. */
+/* Gather the weighted moments of single sites for the current family. */
 static void gather_single(Work *work)
 {
     ptrdiff_t size = size_of(work, 0);
@@ -759,7 +761,7 @@ static void gather_single(Work *work)
     work->gathered = 1;
 }
 
-/* Whether the listed sites are all that are in groups, in their order, and their moments were added up before. */
+/* Whether the list has all sites in groups, in ascending order, and their summed moments are known. */
 static int all_listed(const Work *work, const ptrdiff_t *list, ptrdiff_t count)
 {
     int all = work->sites->spread[work->node] && count == work->grouped && (!work->few || work->tau == 0.0) &&
@@ -769,7 +771,8 @@ static int all_listed(const Work *work, const ptrdiff_t *list, ptrdiff_t count)
     return all;
 }
 
-/* Add up the moments of the listed sites, and what else does not need a fit. Returns whether these are all. */
+/* Add up the moments, rows and fixed scores of the listed sites. Return whether the sum is that of all sites, whose
+   factors are known. */
 static int add_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
 {
     ptrdiff_t stride = work->parts * work->packed, size = size_of(work, 0);
@@ -794,14 +797,14 @@ static int add_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double
     return 0;
 }
 
-/* Score of the listed sites as a group; their moments, its factors and residual squares stay. */
+/* Score the listed sites as one group. Its moments, factors and residual squares are kept. */
 static double score_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *rows, double *fixed)
 {
     int all = add_listed(work, list, count, rows, fixed);
     return all ? score_all(work, *rows, *fixed) : score_group(work, work->joint, *rows, *fixed);
 }
 
-/* Value of the listed sites as a group that was just scored. */
+/* Value of the listed sites as one group, which was just scored. */
 static double value_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, double score, double rows, size_t *cut)
 {
     double value = score - work->sites->price_own;
@@ -816,7 +819,7 @@ static double value_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, d
     return value;
 }
 
-/* The same of any sites; their moments stay. */
+/* The same for sites that were not just scored. Their moments are kept in `joint`. */
 static double value_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, double *score, double *rows,
                            double *fixed, size_t *cut)
 {
@@ -830,9 +833,9 @@ static double value_listed(Work *work, const ptrdiff_t *list, ptrdiff_t count, d
     return value_scored(work, list, count, *score, *rows, cut);
 }
 
-/* Make the listed sites a group, which is kept in the place of the first of them. Its moments were added up; its score,
-   rows and so on are set by the caller. */
-static void settle_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+/* Make the listed sites a group, stored at the index of the first of them. Its moments were added up; the caller sets
+   its score, rows and so on. */
+static void make_scored_group(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
     ptrdiff_t group = list[0];
     for (ptrdiff_t x = 0; x < count; x++) {
@@ -845,19 +848,19 @@ static void settle_scored(Work *work, const ptrdiff_t *list, ptrdiff_t count, in
     work->factored = count > 1 ? group : -1;
 }
 
-static void settle(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+static void make_group(Work *work, const ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
     ptrdiff_t group = list[0];
     work->value[group] = value_listed(work, list, count, work->score + group, work->rows + group, work->fixed + group,
                                       work->cut + group);
-    settle_scored(work, list, count, labels);
+    make_scored_group(work, list, count, labels);
 }
 
-/* Which of the listed sites gain most by leaving their group, which was scored last: at most some, those that gain most
-   first. Returns how many. Without a site of n of N rows the mechanism of the others lies N / (N - n) times as far from
-   it, as a mean does. */
-static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows, ptrdiff_t most,
-                            ptrdiff_t *leavers)
+/* Find the listed sites that gain most by leaving their group, which was scored last: at most `most` of them, the
+   largest gain first. Return their number. If a site with n of the N rows leaves, its distance from the mechanism of
+   the others is N / (N - n) times as large, as for a mean. */
+static ptrdiff_t best_leavers(Work *work, const ptrdiff_t *list, ptrdiff_t count, double rows, ptrdiff_t most,
+                              ptrdiff_t *leavers)
 {
     double price = 0.5 * parameters(work, work->regressors);
     ptrdiff_t found = 0;
@@ -886,10 +889,9 @@ static ptrdiff_t most_apart(Work *work, const ptrdiff_t *list, ptrdiff_t count, 
     return found;
 }
 
-/* Take sites out of the group of all, those that gain most by it first, while some gain: one after the other, or a few
-   at a time where there are many. The group that is left is settled, and comes first in the list. Returns how many
-   groups there are. */
-static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
+/* Take sites out of the group of all sites, those with the largest gain first, while there is a gain: one at a time, or
+   several at a time if there are many. The remaining group comes first in the list. Return the number of groups. */
+static ptrdiff_t take_out_sites(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *labels)
 {
     ptrdiff_t inside = count, *leavers = work->leavers, single = 0, scored = 1;
     double rows, fixed, score = score_listed(work, list, inside, &rows, &fixed);
@@ -898,7 +900,7 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
         work->differ += work->own_fit[list[x]];
     while (inside > 1) {
         ptrdiff_t most = single || inside < MANY ? 1 : inside / AT_ONCE;
-        ptrdiff_t out = most_apart(work, list, inside, rows, most, leavers);
+        ptrdiff_t out = best_leavers(work, list, inside, rows, most, leavers);
         if (!out)
             break;
         double before = score, after = 0.0;
@@ -912,9 +914,9 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
         }
         score = score_listed(work, list, inside, &rows, &fixed);
         score = inside > 1 ? score : work->own_score[list[0]];
-        if (score + after <= before) { /* they seemed to gain, and do not */
+        if (score + after <= before) { /* the estimated gain was wrong: put them back */
             inside += out;
-            scored = out > 1; /* else the sites have another order now, so that the last digit of sums may change */
+            scored = out > 1; /* else the order of the sites has changed, and with it perhaps the last digit of sums */
             if (out == 1)
                 break;
             single = 1;
@@ -928,14 +930,14 @@ static ptrdiff_t peel(Work *work, ptrdiff_t *list, ptrdiff_t count, int64_t *lab
         work->rows[*list] = rows;
         work->fixed[*list] = fixed;
         work->value[*list] = value_scored(work, list, inside, score, rows, work->cut + *list);
-        settle_scored(work, list, inside, labels);
+        make_scored_group(work, list, inside, labels);
     } else
-        settle(work, list, inside, labels);
+        make_group(work, list, inside, labels);
     memmove(list + 1, list + inside, (size_t)(count - inside) * sizeof(ptrdiff_t));
     return count - inside + 1;
 }
 
-/* List the sites of a group, but for one; that one comes last if it is wanted in addition. */
+/* List the sites of a group except `but`. If `add`, append `but` at the end. */
 static ptrdiff_t list_group(const Work *work, const int64_t *labels, int64_t group, ptrdiff_t but, int add,
                             ptrdiff_t *list)
 {
@@ -955,9 +957,11 @@ static double value_of(Work *work, const ptrdiff_t *list, ptrdiff_t count)
     return count > 1 ? value_listed(work, list, count, &score, &rows, &fixed, &cut) : count ? work->alone[*list] : 0.0;
 }
 
-/* About what each listed site adds to a group that was scored, with its mechanism as it is; if it is in the group, to
-   the others. Squares around a mean grow by N / (N - n) if n of N rows leave, and fall by N / (N + n) for n that join. */
-static void weigh_moves_to(Work *work, ptrdiff_t group, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels)
+/* Estimate what each listed site adds to a group that was scored (or to its other sites, if it is in the group), with
+   the mechanism of the group unchanged. Squares around a mean grow by N / (N - n) if n of N rows leave, and shrink by N
+   / (N + n) if n rows join. */
+static void estimate_moves_to(Work *work, ptrdiff_t group, const ptrdiff_t *sites, ptrdiff_t count,
+                              const int64_t *labels)
 {
     ptrdiff_t stride = work->sites->count;
     double price = 0.5 * parameters(work, work->regressors), rows = work->rows[group];
@@ -973,8 +977,8 @@ static void weigh_moves_to(Work *work, ptrdiff_t group, const ptrdiff_t *sites, 
     }
 }
 
-/* The same for all groups that were changed since `since`, [site, site]. */
-static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels, uint32_t since)
+/* The same for all groups that were changed after `since`. */
+static void estimate_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, const int64_t *labels, uint32_t since)
 {
     ptrdiff_t groups[MOST_TOGETHER], found = 0, cells = triangle(size_of(work, 0));
     double least[LANES], left[LANES], rank[LANES];
@@ -986,7 +990,7 @@ static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, con
         if (!work->sites->spread[work->node] || (found == 1 && work->factored != group))
             score_group(work, work->sums + group * work->parts * work->packed, work->rows[group], 0.0);
         else if (found > 1) {
-            for (int at = 0; at < LANES && !lane; at++) { /* several side by side */
+            for (int at = 0; at < LANES && !lane; at++) { /* factor several groups in parallel */
                 ptrdiff_t one = groups[y + at < found ? y + at : y];
                 for (ptrdiff_t cell = 0; cell < cells; cell++)
                     work->pairs[cell * LANES + at] = work->sums[one * work->packed + cell];
@@ -999,22 +1003,22 @@ static void weigh_moves(Work *work, const ptrdiff_t *sites, ptrdiff_t count, con
             work->left[0] = left[lane];
             work->factored = -1;
         }
-        weigh_moves_to(work, group, sites, count, labels);
+        estimate_moves_to(work, group, sites, count, labels);
     }
 }
 
-/* Move single sites to another group, or out of theirs, the one that gains most first, while one gains. */
+/* Move single sites to another group, or out of their group, the largest gain first, while there is a gain. */
 static void move_sites(Work *work, ptrdiff_t *sites, ptrdiff_t count, int64_t *labels)
 {
     ptrdiff_t *list = work->list, stride = work->sites->count;
-    for (ptrdiff_t x = 0; x < count; x++) /* each group may be cut off as any of its sites is */
+    for (ptrdiff_t x = 0; x < count; x++) /* each group may be cut off in the same way as any of its sites */
         if (work->members[sites[x]] > 1)
-            settle(work, list, list_group(work, labels, sites[x], -1, 0, list), labels);
+            make_group(work, list, list_group(work, labels, sites[x], -1, 0, list), labels);
     uint32_t since = 0;
     for (ptrdiff_t moves = 0; moves < count; moves++) {
         double best = LEAST_GAIN;
         ptrdiff_t mover = -1, to = -1;
-        weigh_moves(work, sites, count, labels, since);
+        estimate_moves(work, sites, count, labels, since);
         since = work->now;
         for (ptrdiff_t x = 0; x < count; x++) {
             ptrdiff_t k = sites[x], from = (ptrdiff_t)labels[k];
@@ -1046,13 +1050,14 @@ static void move_sites(Work *work, ptrdiff_t *sites, ptrdiff_t count, int64_t *l
         int64_t from = labels[mover];
         ptrdiff_t left = list_group(work, labels, from, mover, 0, list);
         if (left)
-            settle(work, list, left, labels);
-        settle(work, list, list_group(work, labels, to == mover ? -1 : to, mover, 1, list), labels);
+            make_group(work, list, left, labels);
+        make_group(work, list, list_group(work, labels, to == mover ? -1 : to, mover, 1, list), labels);
     }
 }
 
-/* Split the sites into groups: those that leave the group of all, joined again where it gains. Many are joined in
-   batches first, so that the work grows with their number only. Then single sites are moved where it gains. */
+/* Split the sites into groups. Sites leave the group of all sites, and are joined again if there is a gain. If there
+   are many, they are first joined in batches, so that the work is linear in their number. Finally, single sites are
+   moved. */
 static void find_groups(Work *work, int64_t *labels)
 {
     ptrdiff_t count = 0, all = 0, *list = work->list, sites[MOST_TOGETHER];
@@ -1063,7 +1068,7 @@ static void find_groups(Work *work, int64_t *labels)
         for (; all < count; all++)
             sites[all] = list[all];
     if (count > 1)
-        count = peel(work, list, count, labels);
+        count = take_out_sites(work, list, count, labels);
     for (ptrdiff_t x = 0; x < count && count > 1 && work->sites->spread[work->node]; x++)
         if (work->members[list[x]] == 1) {
             gather_single(work);
@@ -1087,10 +1092,10 @@ static void find_groups(Work *work, int64_t *labels)
         move_sites(work, sites, all, labels);
 }
 
-/* What each site says of a family by itself: [site]. */
+/* Separate fit of a family at each site: [site]. */
 typedef struct {
     const double *alone, *cut, *likelihood, *parameters, *variance;
-    const uint32_t *left; /* parents that a site is left with where it is cut off */
+    const uint32_t *left; /* parents that a site keeps where it is cut off from others */
 } Fits;
 
 static double score_declared(const Work *work, const Fits *fits, ptrdiff_t site)
@@ -1099,8 +1104,8 @@ static double score_declared(const Work *work, const Fits *fits, ptrdiff_t site)
     return larger(fits->alone[at], fits->cut[at] + work->sites->price_cut);
 }
 
-/* Moments of a site for the family at hand, weighted, where spreads are apart. */
-static void weigh_parts(Work *work, ptrdiff_t site, double shared, const double *left)
+/* Compute the weighted moments of a site for the current family, where every site has its own spread. */
+static void gather_parts(Work *work, ptrdiff_t site, double shared, const double *left)
 {
     double *single = work->single + site * work->parts * work->packed;
     gather(work, site, work->joint);
@@ -1112,7 +1117,7 @@ static void weigh_parts(Work *work, ptrdiff_t site, double shared, const double 
     work->gathered = 1;
 }
 
-/* Prepare every site as a group of its own, for one tolerance. Returns the score of those that declare the node a
+/* Make every site a group of its own, for the current tolerance. Return the score of the sites that declare the node a
    target, which are in no group. */
 static double prepare(Work *work, const Fits *fits, int64_t *labels)
 {
@@ -1130,7 +1135,7 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
         work->members[k] = 0;
         labels[k] = k;
         if (sites->constant[k * sites->variables + work->node])
-            continue; /* set by the site: it says nothing about the mechanism */
+            continue; /* the site sets the node: its data have no information on the mechanism */
         if (sites->declared[k * sites->variables + work->node]) {
             total += score_declared(work, fits, k);
             continue;
@@ -1153,14 +1158,14 @@ static double prepare(Work *work, const Fits *fits, int64_t *labels)
             work->fixed[k] += (1.0 - shared) * fits->likelihood[at];
         else {
             work->fixed[k] += fits->likelihood[at] + 0.5 * sites->n[k] * shared * (double)work->own;
-            weigh_parts(work, k, shared, fits->variance + at * (size_t)work->own);
+            gather_parts(work, k, shared, fits->variance + at * (size_t)work->own);
         }
         work->own_fixed[k] = work->fixed[k];
     }
     return total;
 }
 
-/* List the first sites of the groups. */
+/* List the groups, each by its first site. */
 static ptrdiff_t list_groups(const Work *work, ptrdiff_t *list)
 {
     ptrdiff_t count = 0;
@@ -1170,7 +1175,8 @@ static ptrdiff_t list_groups(const Work *work, ptrdiff_t *list)
     return count;
 }
 
-/* Add up the listed groups, but for one. One of them has all parents, free of charge: `refund` is what that gives. */
+/* Add up the values of the listed groups except `but`. One of them may have all parents without paying the price:
+   `refund` is the largest gain from that. */
 static double add_groups(const Work *work, const ptrdiff_t *list, ptrdiff_t count, ptrdiff_t but, double *refund)
 {
     double total = 0.0;
@@ -1182,7 +1188,7 @@ static double add_groups(const Work *work, const ptrdiff_t *list, ptrdiff_t coun
     return total;
 }
 
-/* Score one family with one tolerance. */
+/* Score the current family with the current tolerance. */
 static double score_family(Work *work, const Fits *fits, int64_t *labels)
 {
     double refund = -HUGE_VAL, total = prepare(work, fits, labels);
@@ -1197,7 +1203,7 @@ static double price_of(const Sites *sites, double tau, ptrdiff_t count)
     return tau > 0.0 ? sites->price_tolerance * (double)count : 0.0;
 }
 
-/* What a site with few rows adds to the group that suits it best, but for one group. */
+/* What a site with few rows adds to the group that fits it best, except the group `but`. */
 static double join_others(Work *work, const int64_t *labels, ptrdiff_t but, ptrdiff_t site)
 {
     double best = TOO_FEW;
@@ -1216,7 +1222,8 @@ static void choose_tolerance(Work *work, double tau)
         work->at++;
 }
 
-/* Scores of the groups of at least three sites without each of these in turn, in `leaving`; of numbers only. */
+/* For each site in a group of at least three, write the score of the group without that site to `leaving`. Only where
+   spreads are shared. */
 static void scores_without(Work *work, const int64_t *labels)
 {
     ptrdiff_t cells = triangle(size_of(work, 0)), count = work->sites->count, sites[LANES];
@@ -1239,7 +1246,7 @@ static void scores_without(Work *work, const int64_t *labels)
         score_lanes(work, rows, fixed, scores, left, rank);
         for (int lane = 0; lane < waiting; lane++) {
             work->leaving[sites[lane]] = scores[lane];
-            work->around[sites[lane]] = /* what it can be worth if it is cut off */
+            work->around[sites[lane]] = /* upper bound of its value if it is cut off */
                 may_cut(work) ? most_cut(work, work->factor + triangle(work->regressors) * LANES + lane, LANES,
                                          (ptrdiff_t)rank[lane], left[lane], rows[lane], work->cut[labels[sites[lane]]])
                               : -HUGE_VAL;
@@ -1248,26 +1255,26 @@ static void scores_without(Work *work, const int64_t *labels)
     }
 }
 
-/* Scores of a family without each of the sites in turn, if the other sites stay in the groups in which they are. */
-static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64_t *room, double tau, double *out)
+/* Score a family without each of the sites in turn. The other sites stay in their groups. */
+static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64_t *scratch, double tau, double *out)
 {
     const Sites *sites = work->sites;
     ptrdiff_t count = sites->count, stride = work->parts * work->packed;
     double everywhere = -HUGE_VAL, declared, total;
     choose_tolerance(work, tau);
-    declared = prepare(work, fits, room);
+    declared = prepare(work, fits, scratch);
     for (ptrdiff_t k = 0; k < count; k++)
         if (work->members[k] && labels[k] == k && sites->share) {
-            work->list[0] = k; /* the group keeps its place */
+            work->list[0] = k; /* the group keeps its index */
             ptrdiff_t inside = 1;
             for (ptrdiff_t other = 0; other < count; other++)
                 if (labels[other] == k && other != k)
                     work->list[inside++] = other;
-            settle(work, work->list, inside, room);
+            make_group(work, work->list, inside, scratch);
         }
     ptrdiff_t *groups = work->leavers + count / AT_ONCE + 1, found = list_groups(work, groups);
     total = declared + add_groups(work, groups, found, -1, &everywhere);
-    for (ptrdiff_t x = 0; x < found; x++) { /* what is left without a group is the same for all its sites */
+    for (ptrdiff_t x = 0; x < found; x++) { /* all sites of a group have the same total of the other groups */
         work->others_refund[groups[x]] = -HUGE_VAL;
         work->others[groups[x]] = add_groups(work, groups, found, groups[x], work->others_refund + groups[x]);
     }
@@ -1304,7 +1311,7 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
                 value = value_cut(work, work->joint, rows, value, work->around[k], work->cut[group], &cut);
             if (rest >= 0)
                 score = fits->alone[rest];
-            if (rest >= 0 && value == TOO_FEW) /* it must join others, if there are any */
+            if (rest >= 0 && value == TOO_FEW) /* it must join another group, if there is one */
                 left += join_others(work, labels, group, rest);
             else {
                 left += value;
@@ -1315,20 +1322,22 @@ static void leave_out(Work *work, const Fits *fits, const int64_t *labels, int64
     }
 }
 
-/* What a tolerance can reach at most: every site alone; or some in groups whose mechanisms are just their own, of which
-   at least one pays for its parameters. Prices below zero are a bonus for every group.
+/* Upper bound of the score with the current tolerance. Either every site is alone; or some are in groups, each site
+   fits as well as with its own mechanism, and at least one group pays for its parameters. A negative price is a bonus
+   for every group.
 
-   More is known if all sites have the same parameters. Then q / 2 log(rows) of a group grows by at most q / 2 times
-   `step` if a site joins. So the groups lose at least q / 2 log(rows of all), but for what is saved by sites that are
-   better alone. To this adds: if there is one group of all, what the sites differ by, of which every row keeps a share;
-   if some are alone, what that costs at least; if there are several groups, the logarithm of another one. */
+   The bound is tighter if all sites have the same number q of parameters. Then the penalty q / 2 log(rows) of a group
+   grows by at most q / 2 times `step` if a site joins. So the groups lose at least q / 2 log(rows of all sites), minus
+   what is saved by sites that are better alone. Added to this loss is: for one group of all sites, a share of the loss
+   due to their differences; if some sites are alone, the least cost of that; for several groups, the penalty of a
+   second group. */
 static double most_possible(const Work *work, const Fits *fits, double differ)
 {
     const Sites *sites = work->sites;
     const double *step = work->step + work->at * sites->count, *log_c = work->log_c + work->at * sites->count;
     double apart = larger(sites->price_own, sites->price_cut), together = apart;
     double bonus = larger(0.0, larger(-sites->price_own, -sites->price_cut));
-    double fewest = HUGE_VAL, smallest = HUGE_VAL; /* parameters and weighted rows of a site */
+    double fewest = HUGE_VAL, smallest = HUGE_VAL; /* smallest numbers of parameters and of weighted rows of a site */
     double half = 0.5 * parameters(work, work->regressors), saved = 0.0, cost = HUGE_VAL, share = 1.0;
     int alike = sites->spread[work->node] && work->tau > 0.0;
     for (ptrdiff_t k = 0; k < sites->count; k++) {
@@ -1360,9 +1369,10 @@ static double most_possible(const Work *work, const Fits *fits, double differ)
     return larger(apart, most);
 }
 
-/* The same with the tolerance that explains the sites best. One that is not zero has a price, and is not tried if it
-   cannot pay. Labels and the tolerance are those of the best. Also the score with the first tolerance. */
-static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int64_t *room, double *tau, double *first)
+/* Score the current family with the best tolerance. A tolerance above zero has a price, and is not tried if its upper
+   bound is too low. `labels` and `tau` are those of the best tolerance; `first` is the score with the first one. */
+static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int64_t *scratch, double *tau,
+                             double *first)
 {
     const Sites *sites = work->sites;
     double best = -HUGE_VAL, differ = 0.0;
@@ -1371,7 +1381,7 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
         choose_tolerance(work, sites->tolerance[t]);
         if (t && best >= most_possible(work, fits, differ) - price)
             continue;
-        double found = score_family(work, fits, room) - price;
+        double found = score_family(work, fits, scratch) - price;
         if (sites->tolerance[t] == 0.0)
             differ = work->differ;
         if (!t)
@@ -1379,22 +1389,22 @@ static double score_tolerant(Work *work, const Fits *fits, int64_t *labels, int6
         if (found > best) {
             best = found;
             *tau = work->tau;
-            memcpy(labels, room, (size_t)sites->count * sizeof(int64_t));
+            memcpy(labels, scratch, (size_t)sites->count * sizeof(int64_t));
         }
     }
     return best;
 }
 
-/* The score with one tolerance. `first` is that with the first one. */
-static double score_with(Work *work, const Fits *fits, double tau, double first, int64_t *room)
+/* Score the current family with one tolerance. `first` is the known score with the first tolerance. */
+static double score_with(Work *work, const Fits *fits, double tau, double first, int64_t *scratch)
 {
     if (tau == work->sites->tolerance[0])
         return first;
     choose_tolerance(work, tau);
-    return score_family(work, fits, room) - price_of(work->sites, tau, work->sites->count);
+    return score_family(work, fits, scratch) - price_of(work->sites, tau, work->sites->count);
 }
 
-static void forget_work(Work *work)
+static void free_work(Work *work)
 {
     free(work->root);
     free(work->sums);
@@ -1404,10 +1414,10 @@ static void forget_work(Work *work)
     free(work->cut);
     free(work->cells);
     free(work->changed);
-    free(work->weighed);
+    free(work->gain_time);
 }
 
-static int make_work(Work *work, ptrdiff_t widest)
+static int allocate_work(Work *work, ptrdiff_t widest)
 {
     size_t count = (size_t)work->sites->count, part = (size_t)triangle(widest), stride = (size_t)work->parts * part;
     work->packed = (ptrdiff_t)part;
@@ -1418,7 +1428,7 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->sums = malloc(2 * count * stride * sizeof(double));
     work->gain = malloc(count * (count + 9) * sizeof(double));
     work->members = malloc(2 * count * sizeof(int64_t));
-    work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* and `leavers`, and groups */
+    work->list = malloc((2 * count + count / AT_ONCE + 2) * sizeof(ptrdiff_t)); /* also `leavers`, and groups */
     work->cut = malloc(2 * count * sizeof(size_t));
     work->blocks = (work->sites->count + LANES - 1) / LANES;
     size_t places = (size_t)work->blocks * LANES, logs = (size_t)(all_tolerances(work->sites) + 4) * count;
@@ -1427,8 +1437,8 @@ static int make_work(Work *work, ptrdiff_t widest)
     work->cells = calloc((places + count) * part + 2 * part * LANES + 3 * places + logs + grown, sizeof(double));
     work->changed = calloc(count, sizeof(uint32_t));
     int many = count > MOST_TOGETHER;
-    work->weighed = many ? calloc(count * count, sizeof(uint32_t)) : NULL;
-    if (!work->changed || (many && !work->weighed))
+    work->gain_time = many ? calloc(count * count, sizeof(uint32_t)) : NULL;
+    if (!work->changed || (many && !work->gain_time))
         return NO_MEMORY;
     if (!work->root || !work->sums || !work->gain || !work->members || !work->list || !work->cut || !work->cells)
         return NO_MEMORY;
@@ -1470,20 +1480,20 @@ static int make_work(Work *work, ptrdiff_t widest)
     return 0;
 }
 
-/* What single sites say of all subsets of the parents: [subset, site]. */
+/* Separate fits of all subsets of the parents at each site: [subset, site]. */
 typedef struct {
-    int all;               /* parents */
-    size_t subsets, cells; /* of the parents; sites times subsets */
+    int all;               /* number of parents */
+    size_t subsets, cells; /* number of their subsets; sites times subsets */
     double *alone, *cut, *likelihood, *parameters, *variance;
     double *fewer;                  /* the best score of a proper subset */
-    uint32_t *fewer_left, *left;    /* which it is; parents that a site is left with where it is cut off */
-    double *best;                   /* [subset]: the best score of a family within it */
-    uint8_t *hopeless;              /* [subset]: far behind one of its own subsets, or within none that is not */
+    uint32_t *fewer_left, *left;    /* that subset; parents that a site keeps where it is cut off from others */
+    double *best;                   /* [subset]: best score of a family whose parents are within it */
+    uint8_t *hopeless;              /* [subset]: skip it and all its supersets, see `mechanism_scores` */
     double *scores;                 /* [site] */
     int64_t *groups;                /* [2, site] */
 } Subsets;
 
-static void forget_table(Subsets *table)
+static void free_table(Subsets *table)
 {
     free(table->alone);
     free(table->left);
@@ -1492,7 +1502,7 @@ static void forget_table(Subsets *table)
     free(table->groups);
 }
 
-static int make_table(Subsets *table, int all, ptrdiff_t count, ptrdiff_t own)
+static int allocate_table(Subsets *table, int all, ptrdiff_t count, ptrdiff_t own)
 {
     size_t subsets = (size_t)1 << all, cells = (size_t)count * subsets;
     table->all = all;
@@ -1515,7 +1525,7 @@ static int make_table(Subsets *table, int all, ptrdiff_t count, ptrdiff_t own)
     return 0;
 }
 
-/* Of every site, the better of two sets: that which is the best so far, and one parent less or the best within that. */
+/* For every site, update the best proper subset by a set with one parent less, or the best subset of that set. */
 VECTORS static void best_of_fewer(double *restrict best, uint32_t *restrict left, const double *alone,
                                   const double *fewer, const uint32_t *within, uint32_t set, ptrdiff_t count)
 {
@@ -1527,8 +1537,8 @@ VECTORS static void best_of_fewer(double *restrict best, uint32_t *restrict left
     }
 }
 
-/* Fit every site alone, and find the best that it can have with fewer parents: none of them, or some. The subsets of
-   the set have been fitted. */
+/* Fit every site alone, and find its best score with fewer parents: none or some. The subsets of the set were fitted
+   before. */
 static void fit_sites(Work *work, Subsets *table, size_t set, ptrdiff_t from)
 {
     const Sites *sites = work->sites;
@@ -1555,7 +1565,7 @@ static void fit_sites(Work *work, Subsets *table, size_t set, ptrdiff_t from)
         table->likelihood[at] = fit_alone(work, (ptrdiff_t)k, table->variance + at * own);
         table->alone[at] = table->likelihood[at] - 0.5 * table->parameters[at] * work->log_n[k];
         if (sites->n[k] < 2.0 * (double)(work->regressors + work->own)) {
-            table->alone[at] = TOO_FEW; /* it could fit anything: its spread is that without parents */
+            table->alone[at] = TOO_FEW; /* it would overfit: use its spread without parents */
             table->likelihood[at] = table->likelihood[k];
             memcpy(table->variance + at * own, table->variance + k * own, own * sizeof(double));
         }
@@ -1573,8 +1583,9 @@ static void fit_sites(Work *work, Subsets *table, size_t set, ptrdiff_t from)
     }
 }
 
-/* Whether a set need not be looked at, since one of its subsets is hopeless. Else what the best of them scores. */
-static int passed_over(Subsets *table, size_t set)
+/* Whether a set can be skipped because a subset of it is hopeless. If not, write the best score of its subsets to
+   `best`. */
+static int has_hopeless_subset(Subsets *table, size_t set)
 {
     table->best[set] = -HUGE_VAL;
     for (int t = 0; t < table->all; t++)
@@ -1587,11 +1598,12 @@ static int passed_over(Subsets *table, size_t set)
     return 0;
 }
 
-/* Scores of a node for its `fixed` first parents joined with every subset of the `open` others. Sets that are not in
-   `wanted`, if it is given, are passed over with all their supersets; so are, if nothing is fixed, sets that are far
-   behind one of their subsets. Sets whose score is `known`, and not a NaN, are not scored again. Of every site, in each
-   other set, the group it is in; the tolerance; and the scores without each site, and with each other tolerance alone,
-   if they are wanted. */
+/* Score a node for its `fixed` first parents together with every subset of the `open` others. Sets that are not in
+   `wanted`, if it is given, are skipped. If no parent is fixed, all supersets of a skipped set are skipped too, and so
+   are sets that score far below one of their subsets. Sets whose score is `known`, and not NaN, are not scored again.
+
+   Written for each other set: `labels`, the group of every site; `taus`, the tolerance; `without`, the scores without
+   each site; `others`, the scores with each other tolerance alone. All but `taus` may be NULL. */
 int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, int fixed, int open,
                      const uint8_t *wanted, const double *known, double *out, int64_t *labels, double *taus,
                      double *without, double *others)
@@ -1607,15 +1619,15 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
     widest += work.own;
     if (all > MOST_BLOCKS || widest > MOST_COLUMNS)
         return OUT_OF_RANGE;
-    if (make_table(&table, all, count, work.own) || make_work(&work, widest)) {
+    if (allocate_table(&table, all, count, work.own) || allocate_work(&work, widest)) {
         fault = NO_MEMORY;
         goto done;
     }
-    choose(&work, parents, all, table.subsets - 1);
+    choose_family(&work, parents, all, table.subsets - 1);
     gather_cells(&work);
     size_t always = ((size_t)1 << fixed) - 1, shown = (size_t)1 << open;
     for (size_t turn = 0; turn < table.subsets; turn++) {
-        /* Backwards: sets that have all parents but the last in common come one after the other, and share factors. */
+        /* Reverse the bits, so that sets with the same first parents are consecutive, and share factors. */
         size_t set = 0;
         for (int t = 0; t < all; t++)
             set |= (turn >> t & 1) << (all - 1 - t);
@@ -1631,11 +1643,11 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
             for (ptrdiff_t t = 0; t < sites->others && others; t++)
                 others[(size_t)t * shown + at] = -HUGE_VAL;
         }
-        if (!fixed && (passed_over(&table, set) || (wanted && !wanted[set]))) {
+        if (!fixed && (has_hopeless_subset(&table, set) || (wanted && !wanted[set]))) {
             table.hopeless[set] = 1;
             continue;
         }
-        choose(&work, parents, all, set);
+        choose_family(&work, parents, all, set);
         fit_sites(&work, &table, set, known_columns(&work));
         if (!asked || (wanted && !wanted[at]))
             continue;
@@ -1661,7 +1673,7 @@ int mechanism_scores(const Sites *sites, int64_t node, const int64_t *parents, i
         }
     }
 done:
-    forget_table(&table);
-    forget_work(&work);
+    free_table(&table);
+    free_work(&work);
     return fault;
 }

@@ -23,8 +23,8 @@ static void release_arrays(Arrays *arrays)
         PyBuffer_Release(&arrays->views[--arrays->count]);
 }
 
-/* Read an array of doubles ('d'), 8-byte integers ('i') or booleans ('b') with given dimensions; -1 is any length.
-   Arrays that are written to have a capital letter. NULL, with an exception, if the array does not fit. */
+/* Read an array of doubles ('d'), 8-byte integers ('i') or booleans ('b') with the given lengths; -1 means any length.
+   A capital letter is for arrays that are written to. Return NULL, with an exception, if the array does not fit. */
 static void *take(Arrays *arrays, PyObject *object, char kind, int dimensions, Py_ssize_t first, Py_ssize_t second)
 {
     int write = kind < 'a';
@@ -85,7 +85,7 @@ static PyObject *refused(Arrays *arrays)
     return NULL;
 }
 
-/* Read the arguments of all scores: (correlation, first, n, price, singular). 0, with an exception, if they are wrong. */
+/* Read the arguments (correlation, first, n, price, singular). Return 0, with an exception, if they are wrong. */
 static int take_table(Arrays *arrays, PyObject *correlation, PyObject *first, Table *table)
 {
     if (!(table->correlation = take(arrays, correlation, 'd', 2, -1, -1)))
@@ -229,7 +229,7 @@ static PyObject *py_climb(PyObject *self, PyObject *args)
     RETURN_WITHOUT_GIL(climb(&table, resolution, most_steps, into));
 }
 
-/* -- orders: a capsule holds the arrays, which `search.orders.Order` keeps and reads -------------------------------- */
+/* -- orders: a capsule holds the arrays, which `search.orders.Order` keeps and reads ------------------------------- */
 
 #define ORDER "fedperi.order"
 #define MECHANISMS "fedperi.mechanisms"
@@ -243,17 +243,17 @@ typedef struct {
     } as;
 } Lent;
 
-static void give_back(PyObject *capsule)
+static void release_lent(PyObject *capsule)
 {
     Lent *lent = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule));
     release_arrays(&lent->arrays);
     PyMem_Free(lent);
 }
 
-/* Put borrowed arrays into a capsule if they were accepted; otherwise release them, and keep the exception. */
+/* Put borrowed arrays into a capsule if they were accepted. Otherwise release them; the exception stays set. */
 static PyObject *lend(Lent *lent, const char *name, int accepted)
 {
-    PyObject *capsule = accepted ? PyCapsule_New(lent, name, give_back) : NULL;
+    PyObject *capsule = accepted ? PyCapsule_New(lent, name, release_lent) : NULL;
     if (!capsule) {
         release_arrays(&lent->arrays);
         PyMem_Free(lent);
@@ -301,7 +301,7 @@ static const Order *order_in(PyObject *capsule)
     return lent ? &lent->as.order : NULL;
 }
 
-/* Read an array of variables, each at least `least`; any length if the count is -1. */
+/* Read an array of variables whose smallest allowed value is `least`. If `count` is -1, it may have any length. */
 static const int64_t *take_nodes(Arrays *arrays, PyObject *object, const Order *order, int64_t least, Py_ssize_t count)
 {
     const int64_t *nodes = take(arrays, object, 'i', 1, count, -1);
@@ -359,9 +359,9 @@ static PyObject *py_move_in_turn(PyObject *self, PyObject *args)
     return stale ? ended(&arrays, move_in_turn(order, some, behind, count, resolution, stale)) : refused(&arrays);
 }
 
-/* -- tables of categories: a capsule holds a copy, which cannot change after it was checked ------------------------- */
+/* -- tables of categories: a capsule holds a copy, which cannot change after it was checked ------------------------ */
 
-static void forget_table(PyObject *capsule) { discrete_free(PyCapsule_GetPointer(capsule, "fedperi.discrete")); }
+static void free_table(PyObject *capsule) { discrete_free(PyCapsule_GetPointer(capsule, "fedperi.discrete")); }
 
 static PyObject *py_discrete(PyObject *self, PyObject *args)
 {
@@ -389,7 +389,7 @@ static PyObject *py_discrete(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "a table of categories has positive counts, and codes from 0 to its levels");
         return NULL;
     }
-    PyObject *capsule = PyCapsule_New(table, "fedperi.discrete", forget_table);
+    PyObject *capsule = PyCapsule_New(table, "fedperi.discrete", free_table);
     if (!capsule)
         discrete_free(table);
     return capsule;
@@ -467,7 +467,7 @@ static PyObject *py_discrete_lattices(PyObject *self, PyObject *args)
     RETURN_WITHOUT_GIL(discrete_lattices(table, judge, nodes, candidates, (size_t)count, (int)m, out));
 }
 
-/* -- sums over all DAGs ----------------------------------------------------------------------------------------------- */
+/* -- sums over all DAGs -------------------------------------------------------------------------------------------- */
 
 /* (sum, power, best, within, earlier, total) */
 static PyObject *py_layers(PyObject *self, PyObject *args)
@@ -494,7 +494,7 @@ static PyObject *py_layers(PyObject *self, PyObject *args)
     RETURN_WITHOUT_GIL(layers(p, sum, power, best, within, earlier, total));
 }
 
-/* -- mechanisms that sites share: a capsule holds the arrays, which `scores.mechanisms.Mechanisms` keeps --------------- */
+/* -- mechanisms that sites share: a capsule holds the arrays, which `scores.mechanisms.Mechanisms` keeps ----------- */
 
 static int take_sites(Lent *lent, PyObject **objects)
 {
@@ -532,8 +532,9 @@ static int take_sites(Lent *lent, PyObject **objects)
     return 1;
 }
 
-/* (moments, first, n, floor, spread, constant, declared, tolerances, how many of them are only tried alone, price of an own
-   mechanism, cut, some cut, tolerance, margin, whether sites may share mechanisms) */
+/* (moments, first, n, floor, spread, constant, declared, tolerances, number of tolerances that are only tried alone,
+   prices of an own mechanism, of a cut from all parents, of a cut from some, of a tolerance, margin, whether sites may
+   share mechanisms) */
 static PyObject *py_mechanisms(PyObject *self, PyObject *args)
 {
     PyObject *o[8];
@@ -548,7 +549,7 @@ static PyObject *py_mechanisms(PyObject *self, PyObject *args)
     return lend(lent, MECHANISMS, accepted);
 }
 
-/* (mechanisms, node, parents, how many of them are fixed, wanted or None, known or None, out, groups or None,
+/* (mechanisms, node, parents, number of fixed parents, wanted or None, known or None, out, groups or None,
    tolerances, without or None, scores with each other tolerance alone or None) */
 static PyObject *py_mechanism_scores(PyObject *self, PyObject *args)
 {
@@ -650,7 +651,7 @@ static PyObject *py_subset_sums(PyObject *self, PyObject *args)
     Py_ssize_t sets = length(&arrays, 0);
     if (!(power = take(&arrays, o[1], 'I', 1, sets, -1)))
         return refused(&arrays);
-    if (sets < 1 || sets & (sets - 1)) /* not the subsets of anything */
+    if (sets < 1 || sets & (sets - 1)) /* the number of subsets is a power of two */
         return ended(&arrays, OUT_OF_RANGE);
     subset_sums(value, power, (size_t)sets);
     return ended(&arrays, 0);
@@ -677,7 +678,7 @@ static PyObject *py_chain(PyObject *self, PyObject *args)
         return refused(&arrays);
     Py_ssize_t candidates = made.first[made.p], sums = made.begin[made.p], near = made.near_first[made.p],
                sets = made.set_first[made.p];
-    if (candidates < 0 || sums < 0 || near < 0 || sets < 0) /* it would mean any length */
+    if (candidates < 0 || sums < 0 || near < 0 || sets < 0) /* `take` would accept any length */
         return ended(&arrays, OUT_OF_RANGE);
     if (!(made.free = take(&arrays, o[1], 'i', 1, candidates, -1)) ||
         !(made.value = take(&arrays, o[3], 'd', 1, sums, -1)) ||
@@ -723,7 +724,7 @@ static PyMethodDef methods[] = {
 #define SOURCES 0
 #endif
 
-/* A checksum of these sources, from setup.py: with it `_kernel/__init__.py` detects that they were changed since. */
+/* Add the checksum of these sources from setup.py. With it `_kernel/__init__.py` detects later changes. */
 static int add_version(PyObject *module) { return PyModule_AddIntConstant(module, "version", SOURCES); }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, add_version}, {0, NULL}};

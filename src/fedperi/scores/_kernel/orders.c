@@ -1,5 +1,5 @@
-/* Best positions of variables in an order, and moves to them: `search/orders.py` does the same with numpy. A lattice has
-   an index: the set of its variables that come before its node. */
+/* Best positions of variables in an order, and moves to them. `search/orders.py` does the same with numpy. `at` is the
+   position in each lattice: the set of its variables that come before its node. */
 
 #include "loops.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two scores that are minus infinity, because a required parent is missing, do not differ. */
+/* The difference of two scores. It is zero if both are minus infinity because a required parent is missing. */
 static double difference(double a, double b) { return a == b ? 0.0 : a - b; }
 
 static double best_score(const Order *order, int64_t node)
@@ -20,7 +20,7 @@ static double best_score(const Order *order, int64_t node)
     return best;
 }
 
-/* Loss of each head if the variable moved to its other side; at index head position + 1. */
+/* Compute the loss of each head if the variable moved to its other side, at index `place[head] + 1`. */
 static void losses_of_heads(const Order *order, int64_t node, double *lost)
 {
     int64_t pair = order->tail_first[node], end = order->tail_first[node + 1];
@@ -37,7 +37,8 @@ static void losses_of_heads(const Order *order, int64_t node, double *lost)
     }
 }
 
-/* The best score of a node if one more variable came before it, in each of its lattices; `at` has their positions. */
+/* The best score of a node if one more variable came before it. `at` holds its positions in its lattices, and is
+   updated. */
 static double with_another(const Order *order, int64_t node, int64_t other, int64_t *at)
 {
     double best = -HUGE_VAL;
@@ -51,8 +52,8 @@ static double with_another(const Order *order, int64_t node, int64_t other, int6
 
 /* Gain of the best position of a variable (the first of those within `resolution`), and the variable before it.
 
-   Only the first position and those just behind its candidates are compared: elsewhere its possible parents are the
-   same as one position earlier, and the nodes that it passes can only lose. */
+   Only the first position and those just after its candidates are compared. At any other position its possible parents
+   are the same as one position earlier, and the nodes that it passes can only lose. */
 static double best_place(const Order *order, int64_t node, double resolution, double *lost, double *value, int64_t *place,
                          int64_t *at, int64_t *behind)
 {
@@ -87,7 +88,7 @@ static double best_place(const Order *order, int64_t node, double resolution, do
     return difference(value[best], now);
 }
 
-/* The same for some variables: gains, and the variables before the best positions; -1 is the first position. */
+/* The same for some variables: their gains, and the variables before their best positions (-1: the first one). */
 int best_places(const Order *order, const int64_t *some, ptrdiff_t count, double resolution, double *gains,
                 int64_t *behind)
 {
@@ -151,7 +152,7 @@ static double total(const Order *order)
     return sum;
 }
 
-/* Move some variables behind others, one after the other; one that no longer gains moves back. */
+/* Move some variables, one at a time, to just after others. A variable that does not gain is moved back. */
 int move_in_turn(const Order *order, const int64_t *some, const int64_t *behind, ptrdiff_t count, double resolution,
                  uint8_t *stale)
 {

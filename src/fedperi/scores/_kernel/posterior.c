@@ -1,12 +1,12 @@
-/* Sums over all DAGs: the loops of search/layers.py, which explains them. */
+/* Sums over all DAGs, and samples of DAGs: the loops of search/layers.py and search/chains.py, which explain them. */
 
 #include "loops.h"
 
 #include <string.h>
 
-#define LANES 8 /* sums of a dot product that run side by side */
+#define LANES 8 /* partial sums of a dot product, in parallel */
 
-/* Two to the power of something that is not positive. What is too small for a double is zero. */
+/* Two to a power that is zero or negative. The result is zero if it is too small for a double. */
 static inline double two_to(int64_t power)
 {
     union {
@@ -34,22 +34,22 @@ void subset_sums(double *value, int64_t *power, size_t sets)
 
 typedef struct {
     ptrdiff_t p;
-    const double *sum;          /* [set, node]: weights of the parent sets within a set, added up, over 2^power */
+    const double *sum;          /* [set, node]: summed weights of the parent sets within a set, divided by 2^power */
     const int64_t *power;       /* [set, node] */
     const int64_t *best;        /* [set]: power of the best DAG on a set */
     size_t three[MOST_LAYERED]; /* powers of three: a state has one digit per variable */
-    size_t *code;               /* [set]: the digits of a set, all 1 */
-    size_t *spread, *then;      /* by subset of what is left: its code, twice; all that is placed with it */
-    double *factor;             /* by subset of what is left: 2^(best here + powers of those added - best there) */
-    double *product, *fold;     /* by subset of what is left */
+    size_t *code;               /* [set]: the state in which the variables of a set have digit 1 */
+    size_t *spread, *then;      /* by subset of the variables left: twice its code; its union with those placed */
+    double *factor;             /* by subset of the variables left: 2^(best here + powers of the subset - best there) */
+    double *product, *fold;     /* by subset of the variables left */
     int64_t *powers;
-    double own[MOST_LAYERED]; /* of each variable that is left: weights of the sets that meet the last layer */
+    double own[MOST_LAYERED]; /* of each variable left: weight of the parent sets that intersect the last layer */
     int left[MOST_LAYERED];
     int count;
 } Layers;
 
-/* Prepare for the layers that may follow when `placed` is the set of variables placed so far. */
-static void look_ahead(Layers *layers, size_t placed)
+/* Prepare for all layers that may follow the set `placed` of variables. */
+static void prepare_next_layers(Layers *layers, size_t placed)
 {
     const int64_t *power = layers->power + placed * (size_t)layers->p;
     size_t sets = 1;
@@ -68,7 +68,7 @@ static void look_ahead(Layers *layers, size_t placed)
         }
         sets *= 2;
     }
-    for (size_t s = 0; s < sets; s++) /* where there is no DAG at all, the sum of powers is below any difference */
+    for (size_t s = 0; s < sets; s++) /* zero where no DAG is allowed: NO_POWER is a summand */
         layers->factor[s] =
             layers->powers[s] < NO_POWER / 2 ? 0.0 : two_to(layers->powers[s] - layers->best[layers->then[s]]);
 }
@@ -81,13 +81,13 @@ static inline double weight_of(const Layers *layers, size_t placed, size_t earli
     return rest > 0.0 ? rest : 0.0;
 }
 
-static void weigh(Layers *layers, size_t placed, size_t earlier)
+static void compute_weights(Layers *layers, size_t placed, size_t earlier)
 {
     for (int t = 0; t < layers->count; t++)
         layers->own[t] = weight_of(layers, placed, earlier, layers->left[t]);
 }
 
-/* Products of the weights over each subset of the first `count` variables, times the first product. */
+/* For each subset of the first `count` variables, multiply their weights, times product[0]. */
 VECTORS static void multiply(double *restrict product, const double *own, int count)
 {
     size_t sets = 1;
@@ -102,8 +102,8 @@ VECTORS static void add(double *restrict to, const double *restrict from, size_t
         to[s] += from[s];
 }
 
-/* Sum over subsets of coefficient times product: take the variables in, last one first. Level t, of 2^t sums, begins at
-   fold + 2^t; the coefficients are the last level. */
+/* Sum coefficient times product of weights over all subsets. Process one variable at a time, the last one first. Level
+   t has 2^t sums and begins at fold + 2^t; the last level holds the coefficients. */
 VECTORS static double sum_up(double *fold, const double *own, int count)
 {
     for (int t = count - 1; t >= 0; t--) {
@@ -132,20 +132,20 @@ VECTORS static double dot(const double *restrict a, const double *restrict b, si
     return total;
 }
 
-/* Sums over what may have come before each state. */
-static void look_back(Layers *layers, double *before)
+/* For each state, sum over all sequences of layers that lead to it. */
+static void sum_before(Layers *layers, double *before)
 {
     size_t all = ((size_t)1 << layers->p) - 1;
     double *row = layers->fold;
     for (size_t placed = 0; placed < all; placed++) {
-        look_ahead(layers, placed);
+        prepare_next_layers(layers, placed);
         size_t sets = (size_t)1 << layers->count;
         memset(row, 0, sets * sizeof(double));
         for (size_t last = placed; last || !placed; last = (last - 1) & placed) {
             double state = placed ? before[layers->code[placed ^ last] + 2 * layers->code[last]] : 1.0;
             if (state > 0.0) {
                 if (placed)
-                    weigh(layers, placed, placed ^ last);
+                    compute_weights(layers, placed, placed ^ last);
                 else
                     for (int t = 0; t < layers->count; t++)
                         layers->own[t] = layers->sum[layers->left[t]];
@@ -161,8 +161,9 @@ static void look_back(Layers *layers, double *before)
     }
 }
 
-/* Sums over what may come after each state; with them, the weights of all DAGs with a node in the next layer. */
-static double look_on(Layers *layers, const double *before, double *after, double *within, double *earlier)
+/* For each state, sum over all sequences of layers that may follow it. From these sums, add up the weights of all DAGs
+   that have a node in the next layer. Return the total weight. */
+static double sum_after(Layers *layers, const double *before, double *after, double *within, double *earlier)
 {
     size_t p = (size_t)layers->p, all = ((size_t)1 << p) - 1;
     double total = 0.0;
@@ -171,7 +172,7 @@ static double look_on(Layers *layers, const double *before, double *after, doubl
         total += before[layers->code[all ^ last] + 2 * layers->code[last]];
     }
     for (size_t placed = all; placed-- > 1;) {
-        look_ahead(layers, placed);
+        prepare_next_layers(layers, placed);
         size_t sets = (size_t)1 << layers->count;
         double *next = layers->fold + sets;
         next[0] = 0.0; /* a layer is not empty */
@@ -181,8 +182,8 @@ static double look_on(Layers *layers, const double *before, double *after, doubl
             size_t sooner = placed ^ last, state = layers->code[sooner] + 2 * layers->code[last];
             after[state] = 0.0;
             if (!(before[state] > 0.0))
-                continue; /* then it does not matter what comes after */
-            weigh(layers, placed, sooner);
+                continue; /* no DAG reaches this state */
+            compute_weights(layers, placed, sooner);
             after[state] = sum_up(layers->fold, layers->own, layers->count);
             layers->product[0] = before[state];
             multiply(layers->product, layers->own, layers->count - 1);
@@ -198,7 +199,7 @@ static double look_on(Layers *layers, const double *before, double *after, doubl
     return total;
 }
 
-static void layers_free(Layers *layers)
+static void free_layers(Layers *layers)
 {
     free(layers->code);
     free(layers->spread);
@@ -209,7 +210,7 @@ static void layers_free(Layers *layers)
     free(layers->fold);
 }
 
-static int layers_make(Layers *layers, ptrdiff_t p)
+static int allocate_layers(Layers *layers, ptrdiff_t p)
 {
     size_t sets = (size_t)1 << p, three = 1;
     layers->p = p;
@@ -232,8 +233,9 @@ static int layers_make(Layers *layers, ptrdiff_t p)
     return 0;
 }
 
-/* Weight of all DAGs over 2^best[all variables]; and, by set and node, what parent sets within a set are multiplied
-   with: `within` if the layers so far are that set, `earlier` if those before the last one are. All [set, node]. */
+/* Compute the total weight of all DAGs, divided by 2^best[all variables], and the factors of the parent sets within a
+   set: `within` if the set is all layers so far, `earlier` if it is all layers before the last one. Both are [set,
+   node]. */
 int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *best, double *within, double *earlier,
            double *total)
 {
@@ -242,48 +244,48 @@ int layers(ptrdiff_t p, const double *sum, const int64_t *power, const int64_t *
     for (ptrdiff_t v = 0; v < p; v++)
         states *= 3;
     double *before = malloc(states * sizeof(double)), *after = malloc(states * sizeof(double));
-    int fault = layers_make(&work, p);
+    int fault = allocate_layers(&work, p);
     if (!before || !after)
         fault = NO_MEMORY;
     if (!fault) {
-        look_back(&work, before);
-        *total = look_on(&work, before, after, within, earlier);
+        sum_before(&work, before);
+        *total = sum_after(&work, before, after, within, earlier);
     }
-    layers_free(&work);
+    free_layers(&work);
     free(before);
     free(after);
     return fault;
 }
 
-/* -- samples of DAGs: the loops of search/chains.py, which explains them ---------------------------------------------- */
+/* -- samples of DAGs ----------------------------------------------------------------------------------------------- */
 
 #define MOST_STATES 729 /* three to the power of MOST_REDRAWN */
-#define BLOCK_SETS 64   /* two to the power of it */
-#define LINE 16         /* sets that are looked at side by side */
+#define BLOCK_SETS 64   /* two to the power of MOST_REDRAWN */
+#define LINE 16         /* sets that are compared in parallel */
 
 typedef struct {
     const Chain *chain;
     uint64_t random[4];
-    int64_t *child;    /* [node, of its children] */
-    int64_t *children; /* counts of them */
+    int64_t *child;    /* [node, place]: children of a node */
+    int64_t *children; /* by node: number of its children */
     int64_t *open;     /* nodes to visit */
-    int64_t *seen;     /* by node: the last visit that came by, */
-    int64_t *from;     /* and from which nodes of a block, as a bit set */
+    int64_t *seen;     /* by node: number of the last visit */
+    int64_t *from;     /* by node: bit set of the nodes of a block from which the visit came */
     int64_t visit;
-    int64_t *below;    /* [node, word]: what can be reached from a node, as a bit set, */
-    int64_t *turn;     /* by node: child to visit next; -1 if all were */
-    size_t words;      /* of a bit set of nodes */
-    int32_t *set;      /* as in `chain`; padded to whole lines */
+    int64_t *below;    /* [node, word]: bit set of a node and its descendants */
+    int64_t *turn;     /* by node: child to visit next; -1 if all were visited */
+    size_t words;      /* number of words of a bit set of nodes */
+    int32_t *set;      /* the sets of `chain`, those of each node padded to whole lines */
     int64_t block[MOST_REDRAWN];
-    int64_t within[MOST_REDRAWN][BLOCK_SETS]; /* by set of nodes placed so far: what a node may take as parents */
+    int64_t within[MOST_REDRAWN][BLOCK_SETS]; /* by set of nodes placed so far: allowed parents of a node */
     double sum[BLOCK_SETS * MOST_REDRAWN], before[MOST_STATES];
     int64_t power[BLOCK_SETS * MOST_REDRAWN], best[BLOCK_SETS];
-    Layers layers[MOST_REDRAWN + 1]; /* by size of the block */
+    Layers layers[MOST_REDRAWN + 1]; /* [size of the block] */
 } Walk;
 
 static inline uint64_t rotated(uint64_t word, int by) { return word << by | word >> (64 - by); }
 
-/* The next number from 0 to 1 of xoshiro256++ (Blackman and Vigna, 2021). */
+/* Draw a number from 0 to 1 with xoshiro256++ (Blackman and Vigna, 2021). */
 static double uniform(uint64_t *state)
 {
     uint64_t word = rotated(state[0] + state[3], 23) + state[0], shifted = state[1] << 17;
@@ -296,7 +298,7 @@ static double uniform(uint64_t *state)
     return (double)(word >> 11) * 0x1p-53;
 }
 
-static void join(Walk *walk, int64_t node, int64_t parents)
+static void add_to_parents(Walk *walk, int64_t node, int64_t parents)
 {
     const int64_t *free_ = walk->chain->free + walk->chain->first[node];
     for (; parents; parents >>= 1, free_++)
@@ -304,7 +306,7 @@ static void join(Walk *walk, int64_t node, int64_t parents)
             walk->child[*free_ * walk->chain->p + walk->children[*free_]++] = node;
 }
 
-static void part(Walk *walk, int64_t node, int64_t parents)
+static void remove_from_parents(Walk *walk, int64_t node, int64_t parents)
 {
     const int64_t *free_ = walk->chain->free + walk->chain->first[node];
     for (; parents; parents >>= 1, free_++)
@@ -316,8 +318,8 @@ static void part(Walk *walk, int64_t node, int64_t parents)
         }
 }
 
-/* Mark what can be reached from a node of a block. */
-static void spread_from(Walk *walk, int64_t node, int64_t mark)
+/* Add `mark` to a node of a block and all its descendants. */
+static void mark_descendants(Walk *walk, int64_t node, int64_t mark)
 {
     ptrdiff_t open = 0;
     walk->open[open++] = node;
@@ -337,14 +339,14 @@ static void spread_from(Walk *walk, int64_t node, int64_t mark)
     }
 }
 
-/* Find what each node of a block may take as parents, once some of the others are placed. */
-static void possible(Walk *walk, int count)
+/* Find the allowed parents of each node of a block, for every set of nodes of the block that are placed before it. */
+static void find_allowed_parents(Walk *walk, int count)
 {
     const Chain *chain = walk->chain;
     int64_t sets = (int64_t)1 << count;
     walk->visit++;
     for (int at = 0; at < count; at++)
-        spread_from(walk, walk->block[at], (int64_t)1 << at);
+        mark_descendants(walk, walk->block[at], (int64_t)1 << at);
     for (int at = 0; at < count; at++) {
         int64_t *within = walk->within[at], bit = 1;
         memset(within, 0, (size_t)sets * sizeof(int64_t));
@@ -359,7 +361,7 @@ static void possible(Walk *walk, int count)
     }
 }
 
-static int choice(Walk *walk, const double *weight, int count)
+static int draw_index(Walk *walk, const double *weight, int count)
 {
     double total = 0.0;
     int last = -1;
@@ -374,7 +376,7 @@ static int choice(Walk *walk, const double *weight, int count)
     return last;
 }
 
-/* The first of some lines of sets in which one is within a place, that is, has nothing outside. */
+/* Find the first line that has a set without elements in `outside`. */
 VECTORS static int64_t next_line(const int32_t *set, int64_t line, int64_t lines, int32_t outside)
 {
     for (; line < lines; line++) {
@@ -388,14 +390,14 @@ VECTORS static int64_t next_line(const int32_t *set, int64_t line, int64_t lines
     return line;
 }
 
-/* Add up weights of the sets within a place, but not within another one, the best first, until there is more than
-   `wanted`. Weights are relative to 2^power. Returns the last set that was added; -1 if there is none. */
+/* Add up the weights of the sets that are within `within` but not within `other`, the best first, until the sum exceeds
+   `wanted`. Weights are relative to 2^power. Return the last set that was added; -1 if there is none. */
 static int64_t scan(const Walk *walk, int64_t node, int64_t within, int64_t other, int64_t power, double wanted,
                     double *sum)
 {
     const Chain *chain = walk->chain;
     int64_t last = -1, begin = chain->set_first[node], count = chain->set_first[node + 1] - begin;
-    const int32_t *sets = walk->set + begin + node * LINE; /* every node's sets are padded */
+    const int32_t *sets = walk->set + begin + node * LINE; /* the sets of each node are padded */
     int32_t outside = (int32_t)~within;
     *sum = 0.0;
     for (int64_t line = 0; line * LINE < count && *sum <= wanted; line++) {
@@ -414,9 +416,9 @@ static int64_t scan(const Walk *walk, int64_t node, int64_t within, int64_t othe
     return last;
 }
 
-/* Draw a parent set within a place, but not within another one if `other` is not -1; -1 if there is none. Few sets have
-   most of the weight, so that few are looked at. */
-static int64_t draw(Walk *walk, int64_t node, int64_t within, int64_t other)
+/* Draw a parent set that is within `within` but not within `other` (if this is not -1). Return -1 if there is none. A
+   few sets have most of the weight, so the scan is short. */
+static int64_t draw_parents(Walk *walk, int64_t node, int64_t within, int64_t other)
 {
     const Chain *chain = walk->chain;
     int64_t here = chain->begin[node] + within, there = chain->begin[node] + other, power = chain->power[here];
@@ -424,11 +426,12 @@ static int64_t draw(Walk *walk, int64_t node, int64_t within, int64_t other)
     if (other >= 0)
         total -= chain->value[there] * two_to(chain->power[there] - power);
     int64_t set = scan(walk, node, within, other, power, chance * total, &sum);
-    return sum > chance * total ? set : scan(walk, node, within, other, power, chance * sum, &sum); /* rounding */
+    /* If rounding made the total too large, draw again from the sum that was found. */
+    return sum > chance * total ? set : scan(walk, node, within, other, power, chance * sum, &sum);
 }
 
-/* Choose nodes that are near each other, whatever the DAG is. Returns how many. */
-static int choose(Walk *walk, int64_t *block)
+/* Choose a block of nodes that are near each other. The choice does not depend on the DAG. Return their number. */
+static int choose_block(Walk *walk, int64_t *block)
 {
     const Chain *chain = walk->chain;
     double wanted = uniform(walk->random);
@@ -451,8 +454,8 @@ static int choose(Walk *walk, int64_t *block)
     return count;
 }
 
-/* Add up over all ways to join the nodes of a block: `before` holds the sums by state. */
-static void weigh_block(Walk *walk, int count)
+/* Sum over all ways to choose the parents of the nodes of a block. `before` gets the sums by state. */
+static void sum_block(Walk *walk, int count)
 {
     const Chain *chain = walk->chain;
     Layers *layers = &walk->layers[count];
@@ -476,10 +479,11 @@ static void weigh_block(Walk *walk, int count)
         if (walk->best[s] < NO_POWER / 2)
             walk->best[s] = NO_POWER;
     }
-    look_back(layers, walk->before);
+    sum_before(layers, walk->before);
 }
 
-/* Draw layers of a block, from the last one to the first; say within what each node is to draw, and within what not. */
+/* Draw the layers of a block, from the last one to the first. For each node, write `within` and `other` for
+   `draw_parents`. Return 0 if no layer has a positive weight. */
 static int draw_layers(Walk *walk, int count, int64_t *within, int64_t *other)
 {
     const Layers *layers = &walk->layers[count];
@@ -493,7 +497,7 @@ static int draw_layers(Walk *walk, int count, int64_t *within, int64_t *other)
                 if (next >> at & 1)
                     weight[last] *= weight_of(layers, placed, placed ^ last, at);
         }
-        int last = choice(walk, weight, (int)placed + 1);
+        int last = draw_index(walk, weight, (int)placed + 1);
         if (last < 0)
             return 0;
         for (int at = 0; at < count; at++)
@@ -512,34 +516,34 @@ static int draw_layers(Walk *walk, int count, int64_t *within, int64_t *other)
     return 1;
 }
 
-/* Draw the parents of the nodes of a block again, given those of all other nodes. */
+/* Redraw the parents of the nodes of a block, given the parents of all other nodes. */
 static void redraw(Walk *walk)
 {
     int64_t within[MOST_REDRAWN], other[MOST_REDRAWN], found[MOST_REDRAWN], *now = walk->chain->now;
-    int count = choose(walk, walk->block), good = 1;
+    int count = choose_block(walk, walk->block), good = 1;
     for (int at = 0; at < count; at++)
-        part(walk, walk->block[at], now[walk->block[at]]);
-    possible(walk, count);
+        remove_from_parents(walk, walk->block[at], now[walk->block[at]]);
+    find_allowed_parents(walk, count);
     if (count > 1) {
-        weigh_block(walk, count);
+        sum_block(walk, count);
         good = draw_layers(walk, count, within, other);
     } else {
         within[0] = walk->within[0][0];
         other[0] = -1;
     }
     for (int at = 0; at < count && good; at++) {
-        found[at] = draw(walk, walk->block[at], within[at], other[at]);
+        found[at] = draw_parents(walk, walk->block[at], within[at], other[at]);
         good = found[at] >= 0;
     }
     for (int at = 0; at < count; at++) {
-        if (good) /* but for rounding, always */
+        if (good) /* always true, except after rounding errors */
             now[walk->block[at]] = found[at];
-        join(walk, walk->block[at], now[walk->block[at]]);
+        add_to_parents(walk, walk->block[at], now[walk->block[at]]);
     }
 }
 
-/* Collect what can be reached from each node: its children first. */
-static void reach_all(Walk *walk)
+/* Collect the descendants of each node, after those of its children. */
+static void collect_descendants(Walk *walk)
 {
     ptrdiff_t p = walk->chain->p;
     size_t words = walk->words;
@@ -569,11 +573,11 @@ static void reach_all(Walk *walk)
     }
 }
 
-/* Add the probability of each parent of each node, given the parents of all other nodes. */
+/* Add the probability of each candidate parent of each node, given the parents of all other nodes, to `sums`. */
 static void record(Walk *walk)
 {
     const Chain *chain = walk->chain;
-    reach_all(walk);
+    collect_descendants(walk);
     for (int64_t node = 0; node < chain->p; node++) {
         const int64_t *below = walk->below + node * (int64_t)walk->words;
         int64_t within = 0, bit = 1;
@@ -591,7 +595,7 @@ static void record(Walk *walk)
     }
 }
 
-/* Go on with a chain for some sweeps. */
+/* Continue a chain for some sweeps. */
 int chain(const Chain *chain, int64_t sweeps)
 {
     size_t p = (size_t)chain->p;
@@ -602,11 +606,11 @@ int chain(const Chain *chain, int64_t sweeps)
     walk->chain = chain;
     size_t sets = (size_t)chain->set_first[p];
     walk->words = (p + 63) / 64;
-    walk->child = calloc(2 * p * p + 4 * p + p * walk->words, sizeof(int64_t)); /* a node may be put on the list for each
-                                                                                   edge */
+    walk->child = calloc(2 * p * p + 4 * p + p * walk->words, sizeof(int64_t)); /* `open` may list a node once
+                                                                                   per edge */
     walk->set = calloc(sets + (p + 1) * LINE, sizeof(int32_t));
     for (int size = 2; size <= MOST_REDRAWN; size++)
-        if (layers_make(&walk->layers[size], size))
+        if (allocate_layers(&walk->layers[size], size))
             goto done;
     if (!walk->child || !walk->set)
         goto done;
@@ -621,7 +625,7 @@ int chain(const Chain *chain, int64_t sweeps)
     walk->open = walk->below + p * walk->words;
     memcpy(walk->random, chain->random, sizeof walk->random);
     for (int64_t node = 0; node < chain->p; node++)
-        join(walk, node, chain->now[node]);
+        add_to_parents(walk, node, chain->now[node]);
     for (int64_t sweep = 0; sweep < sweeps; sweep++) {
         for (size_t turn = 0; turn < p; turn++)
             redraw(walk);
@@ -631,7 +635,7 @@ int chain(const Chain *chain, int64_t sweeps)
     fault = 0;
 done:
     for (int size = 2; size <= MOST_REDRAWN; size++)
-        layers_free(&walk->layers[size]);
+        free_layers(&walk->layers[size]);
     free(walk->child);
     free(walk->set);
     free(walk);

@@ -1,8 +1,8 @@
 /* BIC of a node given every subset of some variables, each of which is a block of columns.
 
-   Columns are ordered by block, with those of the node last. Cell (i, j) with i <= j has the covariances of columns i and
-   j given each subset of the blocks before that of i: one number per subset, with bit t of the index for block t. Each
-   further block doubles the numbers of all columns behind it, in place. */
+   Columns are ordered by block; the node's block is last. Cell (i, j) with i <= j holds the covariance of columns i and
+   j given each subset of the blocks before the block of i: one number per subset, with bit t of the index for block t.
+   Each block doubles, in place, the numbers in the cells of every later column. */
 
 #include "loops.h"
 
@@ -13,22 +13,22 @@
 typedef struct {
     int m;                         /* number of blocks, without the node's */
     int begin[MOST_BLOCKS + 2];    /* first column of each block, including the node's, and one more */
-    ptrdiff_t room, cells;         /* allocated numbers of columns and of values */
+    ptrdiff_t room, cells;         /* numbers of columns and of values for which memory is allocated */
     double **cell, **share;        /* [column, column]; a share is cell (a, j) divided by the pivot (a, a) */
-    double **inverse;              /* [column]: one over the pivot */
+    double **inverse;              /* [column]: inverse of the pivot */
     double *memory;
 } Lattice;
 
 static ptrdiff_t columns_of(const Lattice *lattice) { return lattice->begin[lattice->m + 1]; }
 
-static void forget(Lattice *lattice)
+static void free_lattice(Lattice *lattice)
 {
     free(lattice->cell);
     free(lattice->memory);
     memset(lattice, 0, sizeof(Lattice));
 }
 
-/* Lay out the cells for a node and m blocks of these widths, the node's last. An equal layout is kept. */
+/* Lay out the cells for m blocks and a node, with these widths. Do nothing if the layout is the same as before. */
 static int lay_out(Lattice *lattice, int m, const int64_t *widths)
 {
     int same = lattice->memory && lattice->m == m;
@@ -44,7 +44,7 @@ static int lay_out(Lattice *lattice, int m, const int64_t *widths)
         for (ptrdiff_t i = lattice->begin[t]; i < lattice->begin[t + 1]; i++)
             numbers += (2 * (q - i)) << t;
     if (q > lattice->room || numbers > lattice->cells) {
-        forget(lattice);
+        free_lattice(lattice);
         lattice->cell = malloc((size_t)(q * (2 * q + 1)) * sizeof(double *));
         lattice->memory = malloc((size_t)numbers * sizeof(double));
         if (!lattice->cell || !lattice->memory)
@@ -77,7 +77,7 @@ static void fill(const Lattice *lattice, const Table *table, const int64_t *colu
             lattice->cell[i * q + j][0] = table->correlation[columns[i] * table->columns + columns[j]];
 }
 
-static inline double lesser(double a, double b) { return a < b ? a : b; }
+static inline double smaller(double a, double b) { return a < b ? a : b; }
 
 static inline void invert(double *restrict out, const double *pivot, size_t size)
 {
@@ -92,17 +92,17 @@ static inline void multiply(double *out, const double *a, const double *b, size_
 }
 
 /* out = from - a b; out may be from */
-static inline void take_away(double *out, const double *from, const double *a, const double *b, size_t size)
+static inline void subtract_product(double *out, const double *from, const double *a, const double *b, size_t size)
 {
     for (size_t s = 0; s < size; s++)
         out[s] = from[s] - a[s] * b[s];
 }
 
-/* Eliminate the columns of one block from each other, for each subset of the blocks before.
+/* Eliminate the columns of one block from each other, given each subset of the earlier blocks.
 
-   Return the smallest pivot. It is the last one of a column, given all blocks before, since a residual variance decreases
-   when more is given. So the first block that is collinear with those before it is found here, before any division by
-   its pivot. */
+   Return the smallest pivot. For each column it is the last one, given all earlier blocks, since a residual variance
+   decreases when more columns are given. So the first block that is collinear with earlier ones is found here, before
+   any division by its pivot. */
 VECTORS static double eliminate_within(const Lattice *lattice, int t)
 {
     ptrdiff_t q = columns_of(lattice), end = lattice->begin[t + 1];
@@ -110,18 +110,18 @@ VECTORS static double eliminate_within(const Lattice *lattice, int t)
     double least = 1.0;
     for (ptrdiff_t a = lattice->begin[t]; a < end; a++) {
         double **row = lattice->cell + a * q, **share = lattice->share + a * q;
-        least = lesser(least, row[a][size - 1]);
+        least = smaller(least, row[a][size - 1]);
         invert(lattice->inverse[a], row[a], size);
         for (ptrdiff_t j = a + 1; j < q; j++) {
             multiply(share[j], row[j], lattice->inverse[a], size);
             for (ptrdiff_t b = a + 1; b <= j && b < end; b++)
-                take_away(lattice->cell[b * q + j], lattice->cell[b * q + j], row[b], share[j], size);
+                subtract_product(lattice->cell[b * q + j], lattice->cell[b * q + j], row[b], share[j], size);
         }
     }
     return least;
 }
 
-/* Covariances of the columns behind a block, given the subsets that contain it. */
+/* Compute the covariances of the columns after a block, given the subsets that contain it. */
 VECTORS static void eliminate_behind(const Lattice *lattice, int t)
 {
     ptrdiff_t q = columns_of(lattice), first = lattice->begin[t], end = lattice->begin[t + 1];
@@ -131,25 +131,25 @@ VECTORS static void eliminate_behind(const Lattice *lattice, int t)
             const double *from = lattice->cell[i * q + j];
             double *to = lattice->cell[i * q + j] + size;
             for (ptrdiff_t a = first; a < end; a++, from = to)
-                take_away(to, from, lattice->cell[a * q + i], lattice->share[a * q + j], size);
+                subtract_product(to, from, lattice->cell[a * q + i], lattice->share[a * q + j], size);
         }
 }
 
-/* Return the smallest pivot; the pivots of the node's own columns are the diagonal of its block. */
+/* Eliminate all blocks. Return the smallest pivot. The diagonal of the node's block holds the node's pivots. */
 static double eliminate(const Lattice *lattice)
 {
     double least = 1.0;
     for (int t = 0; t <= lattice->m; t++) {
-        least = lesser(least, eliminate_within(lattice, t));
+        least = smaller(least, eliminate_within(lattice, t));
         if (t < lattice->m)
             eliminate_behind(lattice, t);
     }
     return least;
 }
 
-/* -- columns of a question ------------------------------------------------------------------------------------------- */
+/* -- columns of a query -------------------------------------------------------------------------------------------- */
 
-static int within(const Table *table, const int64_t *variables, ptrdiff_t count)
+static int all_known(const Table *table, const int64_t *variables, ptrdiff_t count)
 {
     for (ptrdiff_t at = 0; at < count; at++)
         if (variables[at] < 0 || variables[at] >= table->variables)
@@ -164,7 +164,7 @@ int64_t *append_columns(const Table *table, int64_t variable, int64_t *out)
     return out;
 }
 
-/* Lay out a lattice for some variables, the node last, and fill it. */
+/* Lay out a lattice for m variables and the node, which is last, and fill it. */
 static int begin_lattice(Lattice *lattice, const Table *table, const int64_t *variables, int m)
 {
     int64_t widths[MOST_BLOCKS + 1], columns[MOST_COLUMNS], *next = columns, count = 0;
@@ -182,7 +182,7 @@ static int begin_lattice(Lattice *lattice, const Table *table, const int64_t *va
     return 0;
 }
 
-/* Number of columns in each subset of the blocks. */
+/* Count the columns of each subset of the blocks. */
 static void count_columns(const Lattice *lattice, int32_t *count)
 {
     count[0] = 0;
@@ -191,14 +191,14 @@ static void count_columns(const Lattice *lattice, int32_t *count)
             count[((size_t)1 << t) + s] = count[s] + lattice->begin[t + 1] - lattice->begin[t];
 }
 
-/* -- all subsets ---------------------------------------------------------------------------------------------------- */
+/* -- all subsets --------------------------------------------------------------------------------------------------- */
 
 /* variables: [rows, m + 1], the node last; out: [rows, 2^m]; smallest: [rows] */
 int scores(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, double *out, double *smallest)
 {
     Lattice lattice = {0};
     size_t subsets = (size_t)1 << m;
-    if (!within(table, variables, rows * (m + 1)))
+    if (!all_known(table, variables, rows * (m + 1)))
         return OUT_OF_RANGE;
     int32_t *count = malloc(subsets * sizeof(int32_t));
     int fault = count ? 0 : NO_MEMORY;
@@ -218,18 +218,18 @@ int scores(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, 
         for (size_t s = 0; s < subsets; s++)
             out[s] = half * out[s] - price * count[s];
     }
-    forget(&lattice);
+    free_lattice(&lattice);
     free(count);
     return fault;
 }
 
-/* -- with one more variable ----------------------------------------------------------------------------------------- */
+/* -- with one more variable ---------------------------------------------------------------------------------------- */
 
 #define LANES 16 /* additional variables that are processed together, each on its own */
 
-/* Additional variables of a lattice, all of one width: `near` has the covariances of their columns with those of the
-   lattice, like the cells; `left` those between their own columns, above the diagonal, for each subset of the blocks
-   processed so far. There is one number per lane. */
+/* Additional variables of a lattice, all of the same width. `near` holds the covariances of their columns with those of
+   the lattice, laid out like the cells; `left` the covariances between their own columns, above the diagonal, given
+   each subset of the blocks processed so far. There is one number per lane. */
 typedef struct {
     int width;
     double **near; /* [own column, column of the lattice] */
@@ -237,7 +237,7 @@ typedef struct {
     double *memory;
 } Beside;
 
-static void forget_beside(Beside *beside)
+static void free_beside(Beside *beside)
 {
     free(beside->near);
     free(beside->memory);
@@ -249,7 +249,7 @@ static int lay_out_beside(Beside *beside, const Lattice *lattice, int width)
     ptrdiff_t q = columns_of(lattice), each = 0, subsets = (ptrdiff_t)1 << lattice->m;
     for (int t = 0; t <= lattice->m; t++)
         each += (ptrdiff_t)(lattice->begin[t + 1] - lattice->begin[t]) << t;
-    forget_beside(beside);
+    free_beside(beside);
     beside->width = width;
     beside->near = malloc((size_t)(width * (q + width)) * sizeof(double *));
     beside->memory = malloc((size_t)((width * each + width * width * 2 * subsets) * LANES) * sizeof(double));
@@ -279,8 +279,8 @@ static void fill_lane(const Beside *beside, const Table *table, const int64_t *c
     }
 }
 
-/* out = from - share a, lane by lane; out may be from */
-static inline void take_share(double *out, const double *from, const double *share, const double *a, size_t size)
+/* out = from - share a, in each lane; out may be from */
+static inline void subtract_share(double *out, const double *from, const double *share, const double *a, size_t size)
 {
     for (size_t s = 0; s < size; s++, out += LANES, from += LANES, a += LANES)
         for (int lane = 0; lane < LANES; lane++)
@@ -296,11 +296,11 @@ VECTORS static void eliminate_beside(const Beside *beside, const Lattice *lattic
         double **near = beside->near + c * q;
         for (ptrdiff_t a = first; a < end; a++)
             for (ptrdiff_t b = a + 1; b < end; b++)
-                take_share(near[b], near[b], lattice->share[a * q + b], near[a], size);
+                subtract_share(near[b], near[b], lattice->share[a * q + b], near[a], size);
         for (ptrdiff_t i = end; i < q; i++) {
             double *from = near[i], *to = near[i] + size * LANES;
             for (ptrdiff_t a = first; a < end; a++, from = to)
-                take_share(to, from, lattice->share[a * q + i], near[a], size);
+                subtract_share(to, from, lattice->share[a * q + i], near[a], size);
         }
         for (int d = 0; d <= c; d++) {
             double *from = beside->left[d * beside->width + c], *to = from + size * LANES;
@@ -315,8 +315,8 @@ VECTORS static void eliminate_beside(const Beside *beside, const Lattice *lattic
     }
 }
 
-/* Determinant of `left`, for `count` numbers beginning with `from`, into the first diagonal cell. Return the smallest pivot
-   of the last set, the largest one. */
+/* Write the determinants of `left`, for `count` numbers from `from` on, into its first diagonal cell. Return the
+   smallest pivot given the last subset, which is the largest one. */
 VECTORS static double determinant_left(const Beside *beside, size_t from, size_t count)
 {
     int width = beside->width;
@@ -324,7 +324,7 @@ VECTORS static double determinant_left(const Beside *beside, size_t from, size_t
     for (int a = 0; a < width; a++) {
         const double *pivot = beside->left[a * width + a] + from;
         for (size_t lane = count - LANES; lane < count; lane++)
-            least = lesser(least, pivot[lane]);
+            least = smaller(least, pivot[lane]);
         for (int c = a + 1; c < width; c++)
             for (int d = c; d < width; d++) {
                 const double *one = beside->left[a * width + c] + from, *other = beside->left[a * width + d] + from;
@@ -338,7 +338,7 @@ VECTORS static double determinant_left(const Beside *beside, size_t from, size_t
     return least;
 }
 
-/* Determinants of the node's residual covariance, for each subset of the lattice. */
+/* Compute the determinant of the node's residual covariance, given each subset of the lattice. */
 static void determinants(const Lattice *lattice, double *out)
 {
     ptrdiff_t q = columns_of(lattice), first = lattice->begin[lattice->m];
@@ -348,7 +348,8 @@ static void determinants(const Lattice *lattice, double *out)
         multiply(out, out, lattice->cell[a * q + a], subsets);
 }
 
-/* Among subsets with equally many columns the smallest determinant is best, so that few logarithms are needed. */
+/* Best score, from the smallest determinant for each number of columns: subsets with equally many columns have the same
+   penalty. So few logarithms are needed. */
 static double best_score(const Table *table, const double *least, ptrdiff_t step, ptrdiff_t columns, ptrdiff_t more,
                          ptrdiff_t own)
 {
@@ -363,33 +364,33 @@ static double best_score(const Table *table, const double *least, ptrdiff_t step
 
 typedef struct {
     const Table *table;
-    int k;                         /* number of variables that rows share, besides the node */
+    int k;                         /* number of variables, without the node, that the rows share */
     Lattice lattice;
     Beside beside;
     int64_t columns[MOST_COLUMNS]; /* of the lattice */
     int32_t *count;                /* columns of each subset */
     double *alone;                 /* determinants for each subset */
-    double *least;                 /* the smallest determinants by number of columns, lane by lane */
+    double *least;                 /* [number of columns, lane]: smallest determinants */
     double none, best;             /* scores of the empty set, and of the best subset without a further variable */
     double smallest;
 } Extremes;
 
-static void forget_extremes(Extremes *self)
+static void free_extremes(Extremes *self)
 {
-    forget(&self->lattice);
-    forget_beside(&self->beside);
+    free_lattice(&self->lattice);
+    free_beside(&self->beside);
     free(self->count);
     free(self->alone);
     free(self->least);
 }
 
-static void endless(double *values, ptrdiff_t count)
+static void fill_infinite(double *values, ptrdiff_t count)
 {
     for (ptrdiff_t at = 0; at < count; at++)
         values[at] = HUGE_VAL;
 }
 
-/* Common part of consecutive rows: all variables except the one just before the node. */
+/* Compute the part that consecutive rows share: all variables except the one just before the node. */
 static int begin_extremes(Extremes *self, const int64_t *variables)
 {
     const Lattice *lattice = &self->lattice;
@@ -404,22 +405,22 @@ static int begin_extremes(Extremes *self, const int64_t *variables)
     free(self->least);
     if (!(least = self->least = malloc((size_t)((given + 1) * LANES) * sizeof(double))))
         return NO_MEMORY;
-    forget_beside(&self->beside);
+    free_beside(&self->beside);
     determinants(lattice, self->alone);
     count_columns(lattice, self->count);
-    endless(least, given + 1);
+    fill_infinite(least, given + 1);
     for (size_t s = 0; s < (size_t)1 << k; s++) {
         double *at = least + self->count[s];
         *at = self->alone[s] < *at ? self->alone[s] : *at;
     }
     self->none = best_score(self->table, least, 1, 0, 0, own);
     self->best = best_score(self->table, least, 1, given, 0, own);
-    self->smallest = lesser(pivot, self->smallest);
+    self->smallest = smaller(pivot, self->smallest);
     return 0;
 }
 
-/* Determinants of the node with one more variable, by det(node | S, j) = det(node | S) det(j | S, node) / det(j | S), in
-   place of det(j | S, node); keep the smallest for each number of columns. */
+/* Compute the determinants of the node given one more variable j, as det(node | S, j) = det(node | S) det(j | S, node)
+   / det(j | S), in place of det(j | S, node). Keep the smallest for each number of columns. */
 VECTORS static void keep_least(const Extremes *self, size_t subsets)
 {
     const double *without = self->beside.left[0];
@@ -433,8 +434,8 @@ VECTORS static void keep_least(const Extremes *self, size_t subsets)
     }
 }
 
-/* Additional variables, all of one width, one per lane: scores of the whole sets, and of the best subsets. */
-static int join_extremes(Extremes *self, const int64_t *more, int count, double *whole, double *best)
+/* Score the whole set, and the best subset, with each of some additional variables of the same width, one per lane. */
+static int add_variables(Extremes *self, const int64_t *more, int count, double *whole, double *best)
 {
     const Lattice *lattice = &self->lattice;
     ptrdiff_t q = columns_of(lattice), given = lattice->begin[self->k], own = q - given;
@@ -448,14 +449,14 @@ static int join_extremes(Extremes *self, const int64_t *more, int count, double 
         fill_lane(&self->beside, self->table, self->columns, q, more[lane < count ? lane : count - 1], lane);
     for (int t = 0; t <= self->k; t++)
         eliminate_beside(&self->beside, lattice, t);
-    self->smallest = lesser(self->smallest, determinant_left(&self->beside, 0, subsets * LANES));
-    self->smallest = lesser(self->smallest, determinant_left(&self->beside, subsets * LANES, subsets * LANES));
-    endless(self->least, (given + 1) * LANES);
+    self->smallest = smaller(self->smallest, determinant_left(&self->beside, 0, subsets * LANES));
+    self->smallest = smaller(self->smallest, determinant_left(&self->beside, subsets * LANES, subsets * LANES));
+    fill_infinite(self->least, (given + 1) * LANES);
     keep_least(self, subsets);
     const double *full = self->beside.left[0] + (2 * subsets - 1) * LANES;
     for (int lane = 0; lane < count; lane++) {
         if (own == 1)
-            self->smallest = lesser(self->smallest, full[lane]);
+            self->smallest = smaller(self->smallest, full[lane]);
         whole[lane] = -self->table->n / 2 * log(full[lane]) - self->table->price * (double)(own * (given + width));
         best[lane] = best_score(self->table, self->least + lane, LANES, given, width, own);
         best[lane] = self->best > best[lane] ? self->best : best[lane];
@@ -463,8 +464,9 @@ static int join_extremes(Extremes *self, const int64_t *more, int count, double 
     return 0;
 }
 
-/* Rows that share all variables except one, in lanes: those of one width together. */
-static int over_run(Extremes *self, const int64_t *variables, ptrdiff_t count, double *none, double *whole, double *best)
+/* Score rows that share all variables except one. Rows whose variable has the same width are processed together. */
+static int score_run(Extremes *self, const int64_t *variables, ptrdiff_t count, double *none, double *whole,
+                     double *best)
 {
     int64_t shared[MOST_BLOCKS + 1], more[LANES];
     int k = self->k, length = k + 2;
@@ -482,7 +484,7 @@ static int over_run(Extremes *self, const int64_t *variables, ptrdiff_t count, d
             }
             if (lanes == LANES || (lanes && at == count - 1)) {
                 double wholes[LANES], bests[LANES];
-                fault = join_extremes(self, more, (int)lanes, wholes, bests);
+                fault = add_variables(self, more, (int)lanes, wholes, bests);
                 for (ptrdiff_t lane = 0; lane < lanes; lane++) {
                     none[place[lane]] = self->none;
                     whole[place[lane]] = wholes[lane];
@@ -496,14 +498,14 @@ static int over_run(Extremes *self, const int64_t *variables, ptrdiff_t count, d
 
 /* Scores of the empty set, of the whole set and of the best subset: out[3, rows].
 
-   variables: [rows, m + 1]; the node comes last; just before it is the variable in which consecutive rows may differ. If
-   they differ only in it, they share the work on all other variables. */
+   variables: [rows, m + 1], the node last. Consecutive rows that differ only in the variable just before the node share
+   the work on all other variables. */
 int extremes(const Table *table, const int64_t *variables, ptrdiff_t rows, int m, double *out, double *smallest)
 {
     Extremes self = {.table = table, .k = m - 1, .smallest = 1.0};
     size_t subsets = (size_t)1 << self.k;
     ptrdiff_t length = m + 1;
-    if (!within(table, variables, rows * length))
+    if (!all_known(table, variables, rows * length))
         return OUT_OF_RANGE;
     self.count = malloc(subsets * sizeof(int32_t));
     self.alone = malloc(subsets * sizeof(double));
@@ -515,17 +517,17 @@ int extremes(const Table *table, const int64_t *variables, ptrdiff_t rows, int m
             if (other[m] != first[m] || memcmp(other, first, (size_t)self.k * sizeof(int64_t)))
                 break;
         }
-        fault = over_run(&self, first, end - row, out + row, out + rows + row, out + 2 * rows + row);
+        fault = score_run(&self, first, end - row, out + row, out + rows + row, out + 2 * rows + row);
     }
     *smallest = self.smallest;
-    forget_extremes(&self);
+    free_extremes(&self);
     return fault;
 }
 
-/* -- single sets ---------------------------------------------------------------------------------------------------- */
+/* -- single sets --------------------------------------------------------------------------------------------------- */
 
-/* Factor the covariance of some columns by rows, from row `from` on, below the diagonal of root: [count, stride].
-   Return the smallest pivot of these rows; after a singular one the rest is not computed. */
+/* Factor the covariance of some columns, row by row from row `from` on, into the lower triangle of root: [count,
+   stride]. Return the smallest pivot of these rows. Stop at a singular one. */
 double factor(const Table *table, const int64_t *columns, ptrdiff_t from, ptrdiff_t count, double *root, ptrdiff_t stride)
 {
     double least = 1.0;
@@ -547,7 +549,7 @@ double factor(const Table *table, const int64_t *columns, ptrdiff_t from, ptrdif
     return least;
 }
 
-/* Score of the node whose columns are the last `own` of a factorisation. */
+/* Score the node whose columns are the last `own` columns of a factor. */
 double score_of(const Table *table, const double *root, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t own)
 {
     double sum = 0.0;
@@ -556,15 +558,15 @@ double score_of(const Table *table, const double *root, ptrdiff_t count, ptrdiff
     return -table->n / 2 * sum - table->price * (double)(own * (count - own));
 }
 
-/* Scores of some queries, each of them variables one after the other, the node last: query q's begin at starts[q].
-   smallest: [queries]. A set of more than half as many columns as rows scores minus infinity. */
+/* Score some queries. The variables of query q begin at variables[starts[q]]; the node is the last of them. smallest:
+   [queries]. The score is minus infinity if there are more columns, with the node's, than half the number of rows. */
 int local(const Table *table, const int64_t *variables, const int64_t *starts, ptrdiff_t queries, double *out,
           double *smallest)
 {
     ptrdiff_t room = 0;
     int64_t *columns = NULL;
     double *root = NULL;
-    int fault = within(table, variables, starts[queries]) ? 0 : OUT_OF_RANGE;
+    int fault = all_known(table, variables, starts[queries]) ? 0 : OUT_OF_RANGE;
     for (ptrdiff_t at = 0; at < queries && !fault; at++) {
         ptrdiff_t count = 0, own = width_of(table, variables[starts[at + 1] - 1]);
         for (int64_t v = starts[at]; v < starts[at + 1]; v++)
