@@ -1,4 +1,4 @@
-"""Chores, each in an environment of its own: ``nox -l`` lists them, ``nox -s lint`` runs one."""
+"""Tasks, each in its own environment: ``nox -l`` lists them, ``nox -s lint`` runs one."""
 
 import gzip
 import io
@@ -14,7 +14,7 @@ nox.options.reuse_existing_virtualenvs = True
 
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1"}
 
-# What each extra adds, in one line that fails without it.
+# For each extra, code that fails without it.
 EXTRAS = {
     "": "import tempfile; sites = fp.simulate(4, clients=3, samples=200).sites; "
     "fp.MPERI(progress=False).fit(sites).save(tempfile.mkdtemp())",
@@ -39,7 +39,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("extra", list(EXTRAS), ids=[extra or "none" for extra in EXTRAS])
 def extras(session: nox.Session, extra: str) -> None:
-    """Install the package with one extra alone, and use it."""
+    """Install the package with only one extra, and use it."""
     session.install(f".[{extra}]" if extra else ".")
     session.run("python", "-c", f"import fedperi as fp; {EXTRAS[extra]}", env=ENVIRONMENT)
 
@@ -56,14 +56,14 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def lock(session: nox.Session) -> None:
-    """Write deploy/requirements.lock again: the packages of the image, with hashes. Look at the difference in git."""
+    """Update deploy/requirements.lock: the packages of the image, with hashes. Read the diff in git."""
     session.install("pip>=23.1")
     session.run("python", "deploy/lock.py")
 
 
 @nox.session
 def containers(session: nox.Session) -> None:
-    """Build the image, and run it and the pilot of the compose file; arguments after ``--`` go to ``docker build``."""
+    """Build and run the image and the pilot of the compose file; arguments after ``--`` go to ``docker build``."""
     session.install("-e", ".[test]")
     build = ("docker", "build", "-f", "deploy/Dockerfile", "-t", "fedperi", *session.posargs, ".")
     session.run(*build, external=True)
@@ -81,30 +81,30 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def site(session: nox.Session) -> None:
-    """Build the site of this version in build/site, beside those of other versions; a broken link is an error."""
+    """Build this version's documentation in build/site, beside other versions; a broken link is an error."""
     session.install("-e", ".[docs]")
     session.run("python", "docs/site/versions.py", "build/site", env={"NO_MKDOCS_2_WARNING": "1"})
 
 
 @nox.session
 def benchmarks(session: nox.Session) -> None:
-    """Run a corner of the main table: a few minutes, to see that it works."""
+    """Run a small part of the main table, to see that it works (a few minutes)."""
     session.install(".")
     session.run("fedperi", "benchmark", "table1", "--quick", "--out", session.create_tmp(), env=ENVIRONMENT)
 
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """Measure which lines and branches the tests reach, with a floor; slower than the tests, and so not part of CI."""
+    """Measure which lines and branches the tests reach; fail below a minimum. Too slow for CI."""
     session.install("-e", ".[test]", "pytest-cov")
-    # A process of these tests dies at its nth write to the disk; coverage writes there too.
+    # In these tests a process is killed at its nth write to the disk; coverage would add writes.
     crashes = "not test_a_crash_while"
     session.run("pytest", "-n", "4", "-k", crashes, "--cov", "--cov-report=term", *session.posargs, env=ENVIRONMENT)
 
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """Build the wheel of this system, and check that its loops need nothing beyond the stable interface of Python."""
+    """Build the wheel of this system, and check that its loops use only the stable interface of Python."""
     session.install("build", "abi3audit")
     folder = Path(session.create_tmp())
     session.run("python", "-m", "build", "--wheel", "--outdir", str(folder))
@@ -121,10 +121,10 @@ RUN = "assert fp.MPERI(progress=False).fit(fp.simulate(4, clients=3, samples=200
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Build twice, compare and check; install the wheel, and the sources with and without a compiler, and use each."""
+    """Build twice and compare; install and use the wheel, and the sources with and without a compiler."""
     session.install("build", "twine", "setuptools>=77")
     folder = Path(session.create_tmp()).resolve() / "release"
-    rmtree(folder, ignore_errors=True)  # of an earlier run
+    rmtree(folder, ignore_errors=True)  # from an earlier run
     for turn in ("first", "second"):
         session.run("python", "-m", "build", "--outdir", str(folder / turn), env={"SOURCE_DATE_EPOCH": str(EPOCH)})
         for archive in (folder / turn).glob("*.tar.gz"):
@@ -133,7 +133,7 @@ def release(session: nox.Session) -> None:
     built = [str(path) for path in sorted((folder / "first").iterdir())]
     session.run("twine", "check", "--strict", *built)
     (sdist,), (wheel,) = ([name for name in built if name.endswith(end)] for end in (".tar.gz", ".whl"))
-    with session.chdir(folder):  # not the sources, which Python would import instead
+    with session.chdir(folder):  # outside the sources, which Python would import instead
         session.install("--force-reinstall", "--no-cache-dir", wheel)
         session.run("python", "-c", USED.format("compiled") + RUN)
         session.run("fedperi", "demo", "--out", str(folder / "demo"), env=ENVIRONMENT)
@@ -145,13 +145,13 @@ def release(session: nox.Session) -> None:
 
 
 def _pack_again(archive: Path) -> None:
-    """Give the packed files fixed times, owners and order: setuptools takes those of this machine."""
+    """Pack the files again with fixed times, owners and order; setuptools uses those of this machine."""
     with tarfile.open(archive) as packed:
         files = [(one.name, one.mode, packed.extractfile(one).read()) for one in packed if one.isfile()]
     with (
         archive.open("wb") as out,
-        gzip.GzipFile("", "wb", mtime=EPOCH, fileobj=out) as squeezed,
-        tarfile.open(fileobj=squeezed, mode="w") as packed,
+        gzip.GzipFile("", "wb", mtime=EPOCH, fileobj=out) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as packed,
     ):
         for name, mode, content in sorted(files):
             entry = tarfile.TarInfo(name)
@@ -160,7 +160,7 @@ def _pack_again(archive: Path) -> None:
 
 
 def _assert_equal(session: nox.Session, folder: Path) -> None:
-    """Compare what two builds of the same sources gave, byte by byte."""
+    """Compare two builds of the same sources byte by byte."""
     names = sorted(path.name for path in (folder / "first").iterdir())
     if len(names) != 2 or names != sorted(path.name for path in (folder / "second").iterdir()):
         session.error(f"expected one wheel and one archive of sources from each build, got {names}")
@@ -171,9 +171,9 @@ def _assert_equal(session: nox.Session, folder: Path) -> None:
 
 @nox.session
 def licences(session: nox.Session) -> None:
-    """Write docs/reference/licences.md, and build/sbom.json: what an installation brings, from its own metadata."""
+    """Write docs/reference/licences.md and build/sbom.json from the metadata of the installed packages."""
     session.install("cyclonedx-bom")
-    used = Path(session.create_tmp()).resolve() / "used"  # an environment with nothing but what users install
+    used = Path(session.create_tmp()).resolve() / "used"  # an environment with only what users install
     rmtree(used, ignore_errors=True)
     session.run("python", "-m", "venv", "--without-pip", str(used))
     python = str(used / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))

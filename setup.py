@@ -1,4 +1,4 @@
-"""Flags for the compiler of the loops in C. Compilers take different ones, which pyproject.toml cannot say."""
+"""Flags for the compiler of the C loops. They depend on the compiler, which pyproject.toml cannot express."""
 
 from pathlib import Path
 from runpy import run_path
@@ -7,7 +7,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 MSVC = ["/O2", "/std:c11", "/fp:precise"]
-# No debug information: it names the folder of the build, so that two builds would differ.
+# No debug information: it contains the build folder, so two builds would differ.
 OTHERS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-g0"]
 
 
@@ -15,9 +15,9 @@ class BuildLoops(build_ext):
     """Compile without fused operations, so that results do not depend on the processor."""
 
     def build_extension(self, ext: Extension) -> None:
-        """Choose the flags once the compiler is known."""
+        """Choose the flags for the compiler."""
         folder = Path(ext.sources[0]).parent
-        number = run_path(str(folder / "__init__.py"))["version_of"](folder)  # at import, others are found by it
+        number = run_path(str(folder / "__init__.py"))["version_of"](folder)  # checked at import
         ext.define_macros = [*ext.define_macros, ("SOURCES", str(number))]
         ext.extra_compile_args = MSVC if self.compiler.compiler_type == "msvc" else OTHERS
         super().build_extension(ext)

@@ -1,7 +1,8 @@
-"""Whether a container works: exit code 0, or 1 and a line that says what is wrong. Needs nothing but Python.
+"""Check whether a container works: exit code 0, or 1 and a line that says what is wrong. Needs only Python.
 
-``FEDPERI_HEALTH`` says what to ask: ``tls://HOST:PORT`` (a coordinator shakes hands), ``http://HOST:PORT/healthz`` (a
-status page says that all is well). Without it, the first process of the container must run and not be stopped.
+``FEDPERI_HEALTH`` says what to check: ``tls://HOST:PORT`` (a TLS handshake with a coordinator) or
+``http://HOST:PORT/healthz`` (a status page answers 200). If it is not set, the first process of the container must run
+and not be stopped.
 """
 
 import os
@@ -16,7 +17,7 @@ SECONDS = 5.0
 
 
 def main() -> int:
-    """Ask, and say why it is not well."""
+    """Run the check; on failure print the reason."""
     asked = os.environ.get("FEDPERI_HEALTH", "")
     try:
         check(asked)
@@ -27,12 +28,12 @@ def main() -> int:
 
 
 def check(asked: str) -> None:
-    """Raise an OSError or a ValueError unless what is asked works."""
+    """Raise an OSError or a ValueError if the check fails."""
     place = urlsplit(asked)
     if not asked:
         _check_first_process()
     elif place.scheme == "tls":
-        # The handshake alone: sites compare the certificate, and this container has no part of the secret.
+        # Only the handshake: sites verify the certificate.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with socket.create_connection((place.hostname or "", place.port or 0), timeout=SECONDS) as plain:
@@ -47,8 +48,8 @@ def check(asked: str) -> None:
 
 def _check_first_process(number: int = 1) -> None:
     """Raise if a process is stopped or a zombie."""
-    told = Path(f"/proc/{number}/stat").read_text(encoding="utf-8")
-    state = told.rpartition(")")[2].split()[0]
+    status = Path(f"/proc/{number}/stat").read_text(encoding="utf-8")
+    state = status.rpartition(")")[2].split()[0]
     if state in "TtZX":
         raise ValueError(f"process {number} is in state {state}")
 

@@ -3,7 +3,7 @@
     python deploy/lock.py            (nox -s lock; needs an index of packages, and pip 23.1 or newer)
 
 It asks pip what it would install for Python 3.11 on Linux, for the two kinds of processors that servers have, and
-installs nothing. Look at the difference in git before you commit it, and run the network's tests with these versions.
+installs nothing. Read the diff before you commit it, and run the network tests with these versions.
 """
 
 import json
@@ -21,7 +21,7 @@ HEAD = "# Written by deploy/lock.py (nox -s lock): Python 3.11 on Linux, {}. Do 
 
 
 def main() -> None:
-    """Ask for both kinds of machines, and write one file; where versions differ, the two cannot share a file."""
+    """Resolve for both kinds of processors; write one file, or stop if their versions differ."""
     wanted = requirements(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8")))
     found = [resolved(wanted, machine) for machine in MACHINES]
     versions = [{name: version for name, (version, _) in packages.items()} for packages in found]
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def requirements(project: dict) -> list[str]:  # type: ignore[type-arg]
-    """What the image needs: to build the package, and to run it with keys, network and all kinds of files."""
+    """List what the image needs to build the package, and to run it with keys, network and all kinds of files."""
     extras = project["project"]["optional-dependencies"]
     listed = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
     listed += [requirement for extra in (*EXTRAS, "parquet") for requirement in extras[extra]]
@@ -46,7 +46,7 @@ def requirements(project: dict) -> list[str]:  # type: ignore[type-arg]
 
 
 def resolved(wanted: list[str], machine: str) -> dict[str, tuple[str, str]]:
-    """Return versions and hashes of all packages that pip would install on such a machine."""
+    """Return versions and hashes of all packages that pip would install on this kind of processor."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [

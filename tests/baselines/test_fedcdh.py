@@ -31,7 +31,7 @@ from fedperi.baselines.fedcdh.random_features import (
     solve,
     standardised,
 )
-from fedperi.baselines.fedcdh.skeleton import Bound, SkeletonSearch, find_skeleton, gathered, join_site
+from fedperi.baselines.fedcdh.skeleton import Bound, SkeletonSearch, find_skeleton, group_by_set, join_site
 from fedperi.baselines.fedcdh.tests import Features, FeatureTests
 from fedperi.baselines.fedcdh.worker import FedCDHWorker
 from fedperi.coordinator.work import WorkCoordinator
@@ -55,7 +55,7 @@ def asking(rows: Any, faithful: Any = False, features: Any = (5, 25, 100)) -> An
 
 
 def batch(*tests: Any) -> Any:
-    return gathered(iter(tests), len(tests[0][2]))
+    return group_by_set(iter(tests), len(tests[0][2]))
 
 
 # -- the tests ------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_messages_in_parts_give_the_same_p_values(monkeypatch: pytest.MonkeyPatc
 def test_no_message_grows_with_the_rows_or_beyond_its_bound() -> None:
     """The numbers a site sends depend on features and tests; a group of tests is bounded, so is a message."""
     pairs = [(x, y, (20,)) for x in range(20) for y in range(20) if x != y]
-    tests = gathered(iter(pairs), 1)
+    tests = group_by_set(iter(pairs), 1)
     assert len(tests) == 380
     assert np.bincount(tests.group).max() <= 64
     assert (tests.given == 20).all()
@@ -145,7 +145,7 @@ def test_tests_that_share_a_set_are_those_made_alone(depth: int) -> None:
     rows = tables(8, (300, 260))
     given = tuple(range(depth))
     pairs = [(x, y, given) for x in range(depth, 8) for y in range(depth, 8) if x != y and (x + y) % 3]
-    split = gathered(iter(pairs), depth)
+    split = group_by_set(iter(pairs), depth)
     split = Batch(np.repeat(split.given, 2, axis=0), np.arange(len(split)) * 2 // len(split), split.x, split.y)
     together = asking(rows, features=(5, 8, 12)).within(split)
     alone = [

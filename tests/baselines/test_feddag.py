@@ -17,7 +17,7 @@ import fedperi as fp
 from fedperi.baselines.baseline import work_transport
 from fedperi.baselines.feddag import method as feddag
 from fedperi.baselines.feddag.networks import CHUNK, Networks, initial_weights, layer_shapes, split, weight_count
-from fedperi.baselines.feddag.schedule import LINEAR, MASKED, PUBLISHED, raise_price_of_cycles
+from fedperi.baselines.feddag.schedule import LINEAR, MASKED, PUBLISHED, raise_cycle_penalty
 from fedperi.baselines.feddag.worker import Adam, FedDAGWorker, acyclicity, sigmoid
 from fedperi.coordinator.work import WorkCoordinator
 from fedperi.protocol.workers import worker_class
@@ -282,7 +282,7 @@ def test_schedule_by_hand() -> None:
         value = next(outcomes)
         return value, value
 
-    assert raise_price_of_cycles(solve, PUBLISHED) == "converged"
+    assert raise_cycle_penalty(solve, PUBLISHED) == "converged"
     assert asked == [
         (0.0, 0.001),  # 8: the first is always enough
         (0.008, 0.001),  # 4 > 8 / 4: dearer
@@ -305,10 +305,10 @@ def test_numbers_are_those_of_the_authors_script_or_of_the_experiments() -> None
 
 
 def test_schedule_ends_at_the_limits() -> None:
-    assert raise_price_of_cycles(lambda alpha, price: (1.0, 1.0), MASKED) == "price limit"
+    assert raise_cycle_penalty(lambda alpha, price: (1.0, 1.0), MASKED) == "price limit"
     falling = iter(0.1**k for k in range(100))
-    assert raise_price_of_cycles(lambda alpha, price: (next(falling), 1.0), MASKED) == "passes"
-    assert raise_price_of_cycles(lambda alpha, price: (0.0, 0.0), LINEAR) == "converged"
+    assert raise_cycle_penalty(lambda alpha, price: (next(falling), 1.0), MASKED) == "passes"
+    assert raise_cycle_penalty(lambda alpha, price: (0.0, 0.0), LINEAR) == "converged"
 
 
 def test_one_exchange_is_the_mean_of_what_sites_compute() -> None:

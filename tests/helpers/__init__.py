@@ -1,1 +1,1 @@
-"""Shared by several tests: random graphs, networks, oracles, files, a Flower link, runs of the command."""
+"""Shared by several tests: random graphs, networks, oracles, files, a Flower link, and runs of commands."""

@@ -1,8 +1,8 @@
-"""`fedperi` in a shell: ask the server of `forked.py` for the process, pass on signals, and end as it ends.
+"""`fedperi` in a shell: ask the server in `forked.py` to run it, pass on signals, and exit with its code.
 
     python -I -S asking.py NUMBER ARGUMENTS
 
-NUMBER is the file descriptor of the server. Nothing is imported here that takes time.
+NUMBER is the file descriptor of the server. This file imports only modules that load quickly.
 """
 
 import json

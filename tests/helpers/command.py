@@ -1,4 +1,4 @@
-"""The command line, in a process of its own as a user runs it, or in this process, which is faster."""
+"""Run the command line in its own process, as a user does, or in this process, which is faster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedperi.cli import main
 from helpers.forked import Forked, can_fork
 
 COMMAND = [sys.executable, "-c", "from fedperi.cli import main; main()"]
-# What Python itself does not show to a user.
+# Warnings that Python hides from users by default.
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
 
@@ -31,7 +31,7 @@ class Done(NamedTuple):
 
 
 def fedperi(*arguments: object, cwd: Path | None = None, columns: int | None = None, timeout: float = 120) -> Done:
-    """Run `fedperi` in a process of its own, with output to files."""
+    """Run `fedperi` in its own process, with output to files."""
     words = [str(word) for word in arguments]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = start(words, cwd or Path.cwd(), out, err, env=_width(columns))
@@ -55,7 +55,7 @@ def start(
     talking: bool = False,
     env: dict[str, str] | None = None,
 ) -> Forked | subprocess.Popen[bytes]:
-    """Start `fedperi` in a process of its own."""
+    """Start `fedperi` in its own process."""
     if can_fork():
         return Forked(words, cwd, out, err, talking, env)
     source = subprocess.PIPE if talking else subprocess.DEVNULL
@@ -64,9 +64,9 @@ def start(
 
 
 def fedperi_here(*arguments: object, cwd: Path | None = None, columns: int | None = None) -> Done:
-    """Run `fedperi` in this process: nothing is imported again, and parts of it can be replaced by a test.
+    """Run `fedperi` in this process, which saves imports and lets a test replace parts of it.
 
-    Warnings go to standard error, as in a process of its own.
+    Warnings go to standard error, as in a separate process.
     """
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     handler = signal.getsignal(signal.SIGINT)

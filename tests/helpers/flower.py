@@ -1,6 +1,6 @@
-"""What the tests of the network share: processes of `fedperi` on this machine, a federation of them, waits with limits.
+"""Helpers for network tests: processes of `fedperi`, a federation of them, waits with limits.
 
-Every process is ended by the test that started it, and every wait has a limit.
+Every test ends the processes that it started, and every wait has a limit.
 """
 
 import itertools
@@ -36,8 +36,8 @@ LIMIT = 120.0
 NAMES = ("east", "north", "south")
 
 
-# Below what systems give to outgoing connections, and a range for each process of pytest-xdist: a port is used seconds
-# after it was chosen, and nobody else may have chosen it by then. Two runs at a time begin at different places.
+# A port is used seconds after it was chosen, and nothing else may take it meanwhile. So the range is below the ports
+# of outgoing connections, each process of pytest-xdist has its own range, and the order is random for parallel runs.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 _PORTS = itertools.cycle(random.SystemRandom().sample(range(16000 + 1000 * _WORKER, 17000 + 1000 * _WORKER), 1000))
 
@@ -63,7 +63,7 @@ def wait_until_free(port: int) -> None:
 
 
 class Running:
-    """A process, what it says, and its end."""
+    """A process and its output."""
 
     def __init__(
         self, folder: Path, label: str, command: Sequence[object], talking: bool = False, fork: bool = True
@@ -99,7 +99,7 @@ class Running:
         self.process.stdin.flush()
 
     def approve_until(self, words: str) -> None:
-        """Say yes to what a site with ``--approve`` asks, until it asks about something with these words."""
+        """Answer yes to a site with ``--approve`` until its question contains these words."""
         asked = 0
         while True:
             asked += 1
@@ -125,7 +125,7 @@ class Pilot:
 
     def __init__(self, folder: Path, p: int = 8, seed: int = 1, more: Sequence[str] = ()) -> None:
         self.folder, self.port = folder, free_port()
-        self.fork = True  # else commands import everything themselves, as those of users do: for tests of memory
+        self.fork = True  # if False, commands import everything themselves, as for users: for tests of memory
         self.processes: list[Running] = []
         sim = fp.simulate(p, clients=3, samples=500, seed=seed)
         for name, table in zip(NAMES, sim.sites, strict=True):
@@ -135,12 +135,12 @@ class Pilot:
 
     @cached_property
     def direct(self) -> fp.Result:
-        """What one process finds in all tables."""
+        """The result of one process with all tables."""
         return fp.IPERI().fit([self.folder / f"{name}.csv" for name in NAMES])
 
     @cached_property
     def two(self) -> fp.Result:
-        """What one process finds in the tables of the first two sites."""
+        """The result of one process with the tables of the first two sites."""
         return fp.IPERI().fit([self.folder / f"{name}.csv" for name in NAMES[:2]])
 
     def coordinate(
@@ -182,18 +182,18 @@ class Pilot:
         return fp.Result.from_json((self.folder / out / "result.json").read_text())
 
     def place(self, name: str, store: str | None = None) -> Path:
-        """Where a site keeps what must last."""
+        """The folder where a site keeps its permanent files."""
         return next((self.folder / (store or f"store-{name}")).glob(f"site-{name}-*"))
 
     def log_of(self, name: str, coordinator: Running, store: str | None = None) -> str:
-        """What a site has written down about the run of a coordinator."""
+        """The lines about a coordinator's run in the log of a site."""
         found = re.search(r"run ([0-9a-f]{12})", coordinator.said)
         assert found is not None, coordinator.said
         lines = (self.place(name, store) / "log.txt").read_text().splitlines()
         return "\n".join(line for line in lines if f"run {found[1]}" in line)
 
     def end(self, keep: Sequence[Running] = ()) -> None:
-        """Kill all processes but some."""
+        """Kill all processes except those in `keep`."""
         for running in self.processes:
             if running not in keep and running.alive:
                 running.process.kill()
@@ -203,7 +203,7 @@ class Pilot:
 
 @contextmanager
 def local_link() -> Iterator[tuple[Control, int]]:
-    """A SuperLink of its own without TLS, and its port."""
+    """Start a SuperLink without TLS; yield it and its port."""
     port = free_port()
     with superlink("127.0.0.1", port, None, {}) as control:
         yield control, port
@@ -211,7 +211,7 @@ def local_link() -> Iterator[tuple[Control, int]]:
 
 @contextmanager
 def serving(port: int, *works: SiteWork) -> Iterator[None]:
-    """Sites as threads of this process, for what is about messages and not about faults."""
+    """Run sites as threads of this process, for tests of messages rather than faults."""
     stop = threading.Event()
     threads = [
         threading.Thread(

@@ -1,4 +1,4 @@
-"""Do what a page of the documentation says, in order: write the files that it shows, run the commands that it gives."""
+"""Follow a page of the documentation in order: write the files that it shows, and run its commands."""
 
 import os
 import re
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^(?:#|--) (\S+\.(?:toml|py|sql))$", re.MULTILINE)
-# The package that is tested, whatever else is on the path of the shell.
+# The tested package, even if the shell's path has another one.
 COMMANDS = """
 fedperi() { "$PYTHON" %s "$@"; }
 python() { "$PYTHON" "$@"; }
@@ -24,18 +24,18 @@ AS_USERS = """-c 'from fedperi.cli import main; main()'"""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Language and text of the fenced blocks of a page, in order."""
+    """Return language and text of the fenced blocks of a page, in order."""
     return [(language, text) for language, text in BLOCK.findall(page.read_text(encoding="utf-8"))]
 
 
 def file_name(text: str) -> str | None:
-    """The name of the file that a block shows: a comment of one of its first two lines."""
+    """Return the name of the file that a block shows: a comment in one of its first two lines."""
     found = FILE.search("\n".join(text.splitlines()[:2]))
     return found and found[1]
 
 
 def shell(text: str, place: Path, timeout: float = 240) -> Done:
-    """Run a block as a user pastes it into a shell, without what installs; end all that it started."""
+    """Run a block as a user pastes it into a shell, without installations; after the time limit, end all processes."""
     lines = [line for line in text.splitlines() if not line.startswith("pip install")]
     server = number_of_server() if can_fork() else None
     how = AS_USERS if server is None else f"-I -S '{ASKING}' {server}"
@@ -60,15 +60,15 @@ def shell(text: str, place: Path, timeout: float = 240) -> Done:
 
 
 def shown_in(expected: str, printed: str) -> bool:
-    """Whether the lines that a page shows were printed, in this order; a line of three dots stands for any others."""
+    """Say whether the lines that a page shows were printed in this order; three dots stand for any lines."""
     lines = iter([line.rstrip() for line in printed.splitlines()])
     return all(line.rstrip() in lines for line in expected.splitlines() if line.strip() not in ("", "..."))
 
 
 def follow(page: Path, place: Path, replaced: tuple[tuple[str, str], ...] = ()) -> list[Done]:
-    """Do what a page says in the folder `place`; what it says is printed must be printed.
+    """Follow a page in the folder `place`, and assert that commands print what it shows.
 
-    `replaced` are pairs of a text of the page and what stands for it here, such as a port that is free.
+    `replaced` has pairs: a text of the page, and its replacement here, such as a free port.
     """
     done = []
     for language, text in blocks(page):

@@ -1,11 +1,11 @@
-"""Commands in processes of their own that need not import anything: each is forked from one that has done so.
+"""Run commands in separate processes without imports: each is forked from a process that has imported everything.
 
-What a command imports, Flower and pandas above all, takes it a second of processor time, and the tests start hundreds.
-So the first command of a test process starts a server: a Python that imports what commands use, and forks whenever it
-is asked to. What is forked is a process like any other: it has its own memory, signals and streams, and ends by itself.
+The imports of a command, mainly Flower and pandas, take a second of processor time, and the tests start hundreds of
+commands. So the first command of a test process starts a server: a Python process that imports what commands use, and
+forks on request. A forked process has its own memory, signals and streams, and ends by itself.
 
-Where systems cannot fork, and if ``FEDPERI_TESTS_FORK=0``, commands are started as users start them. A few tests always
-do that: those of imports, of memory, of standard input, and of networks that can be cut.
+If the system cannot fork, or ``FEDPERI_TESTS_FORK=0``, commands are started as users start them. A few tests always do
+that: those of imports, memory, standard input, and networks that can be cut.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-# What commands import, but not OpenDP: its source of random numbers must be seeded in each process.
+# The imports of commands, except OpenDP: its random number generator must be seeded in each process.
 WARM = (
     "fedperi.cli",
     "fedperi.benchmark",
@@ -84,11 +84,11 @@ class Forked:
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """How the process ended, or None."""
+        """Return the exit code, or None if the process still runs."""
         return self._ended(0.0)
 
     def wait(self, timeout: float | None = None) -> int:
-        """How the process ended."""
+        """Wait for the process to end; return its exit code."""
         ended = self._ended(timeout)
         if ended is None:
             raise subprocess.TimeoutExpired("fedperi", timeout or 0.0)
@@ -112,17 +112,17 @@ class Forked:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self.send_signal(signal.SIGKILL)
 
 
 def can_fork() -> bool:
-    """Whether commands are forked here."""
+    """Say whether commands are forked on this system."""
     return sys.platform == "linux" and os.environ.get("FEDPERI_TESTS_FORK") != "0"
 
 
 def number_of_server() -> int:
-    """The file descriptor by which `asking.py`, in a shell, reaches the server."""
+    """Return the file descriptor with which `asking.py`, in a shell, reaches the server."""
     return _server().fileno()
 
 
@@ -147,8 +147,8 @@ def _server() -> socket.socket:
 
 
 def serve(number: int) -> None:
-    """Fork a process for each command that is asked for; in these, run it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the tests say what ends
+    """Fork a process for each requested command, and run the command there."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal: the tests decide what ends
     control = socket.socket(fileno=number)
     for name in WARM:
         importlib.import_module(name)
@@ -187,7 +187,7 @@ def _compile_templates() -> None:
 
 
 def _is_command(streams: Sequence[int]) -> bool:
-    """Fork once more: the one who is forked is the command, the other tells how it ended."""
+    """Fork again: the child becomes the command, and the parent reports its exit code."""
     told = socket.socket(fileno=streams[3])
     pid = os.fork()
     if pid == 0:
@@ -200,7 +200,7 @@ def _is_command(streams: Sequence[int]) -> bool:
         os.close(one)
     told.send(json.dumps(pid).encode())
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    with contextlib.suppress(OSError):  # if nobody waits for it
+    with contextlib.suppress(OSError):  # nobody waits for it any more
         told.send(json.dumps(code).encode())
     return False
 

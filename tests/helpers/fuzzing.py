@@ -1,8 +1,7 @@
-"""Fuzzing: anything where something sensible is expected.
+"""Fuzzing: random wrong input.
 
-Each fuzzer runs for some seconds. What it draws comes from a seed, which is printed if it fails: the environment
-variable FEDPERI_FUZZ_SEED sets it, and FEDPERI_FUZZ_SECONDS the time. There are no false alarms: whatever the seed, a
-failure is a defect.
+Each fuzzer runs for some seconds. If it fails, it prints its random seed. The environment variable FEDPERI_FUZZ_SEED
+sets the seed, and FEDPERI_FUZZ_SECONDS the time. There are no false alarms: with any seed, a failure is a defect.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ LITERALS = [
 
 
 def fuzz(attempt: Callable[[random.Random], None], fewest: int) -> None:
-    """Attempt for a few seconds, and often enough in any case; on a failure, print the seed of the attempt."""
+    """Attempt for a few seconds, at least `fewest` times; on a failure, print the seed of the attempt."""
     seed, end, count = int(os.environ.get("FEDPERI_FUZZ_SEED", "20")), time.monotonic() + SECONDS, 0
     while count < fewest or time.monotonic() < end:
         try:
@@ -60,13 +59,13 @@ def fuzz(attempt: Callable[[random.Random], None], fewest: int) -> None:
 
 
 def paths(value: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where something stands in a JSON value."""
+    """Return the paths to all items of a JSON value."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path for key, item in inside for path in ((*before, key), *paths(item, (*before, key)))]
 
 
 def mutate(content: Any, rng: random.Random) -> None:
-    """Change one thing anywhere: put in an odd value, take it out, double it, or shift a number a little."""
+    """Change one random item: replace, remove or repeat it, change a number, or add an odd value."""
     *way, last = rng.choice(paths(content))
     for key in way:
         content = content[key]

@@ -24,9 +24,9 @@ Thing = TypeVar("Thing")
 
 
 def some_of(draw: st.DrawFn, things: Sequence[Thing]) -> list[Thing]:
-    """Draw any of some things, with one number for 20 of them: a draw for each takes longer than most tests.
+    """Draw a subset, with one number per 20 things: one draw per thing takes longer than most tests.
 
-    Of numbers with more than 24 bits hypothesis prefers the small ones.
+    Not one number for all: among numbers with more than 24 bits, hypothesis prefers small ones.
     """
     out: list[Thing] = []
     for first in range(0, len(things), 20):
@@ -37,7 +37,7 @@ def some_of(draw: st.DrawFn, things: Sequence[Thing]) -> list[Thing]:
 
 
 def any_order(draw: st.DrawFn, count: int) -> list[int]:
-    """Draw an order of the first numbers, with one draw."""
+    """Draw an order of 0, ..., count - 1, with one draw."""
     number, left, out = draw(st.integers(0, factorial(count) - 1)), list(range(count)), []
     for size in range(count, 0, -1):
         number, at = divmod(number, size)
@@ -57,7 +57,7 @@ def dags(draw: st.DrawFn, min_nodes: int = 1, max_nodes: int = 7) -> fp.PDAG:
 
 @st.composite
 def subdags(draw: st.DrawFn, dag: fp.PDAG) -> fp.PDAG:
-    """What structural interventions, full or partial, on any targets can leave of a DAG."""
+    """A DAG after full or partial structural interventions on any targets."""
     lost: dict[str, list[str]] = {}
     for tail, head in some_of(draw, sorted(dag.directed)):
         lost.setdefault(head, []).append(tail)

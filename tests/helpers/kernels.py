@@ -1,4 +1,4 @@
-"""Compiled loops and numpy's code side by side."""
+"""Run the same code with compiled loops and with numpy."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,7 +14,7 @@ needs_loops = pytest.mark.skipif(kernel.kind() == "numpy", reason="the loops wer
 
 
 def both(compute: Callable[[], Found]) -> list[Found]:
-    """The results with compiled loops and without."""
+    """Return the results with compiled loops and without."""
     try:
         return [compute() for kernel.loops in (loops, kernel.NoLoops())]  # type: ignore[assignment]
     finally:

@@ -1,4 +1,4 @@
-"""A network of its own for the sites of a test, which can be cut, lose packets and be far away; needs root."""
+"""A separate network for the sites of a test, which can be cut, lose packets and be slow; needs root."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ import pytest
 
 _MAKE_TUNNEL = 0x400454CA
 _PLAIN_PACKETS = 0x1001
-"""Of Linux's ``if_tun.h``: TUNSETIFF, and IFF_TUN without a header before each packet (IFF_NO_PI)."""
+"""From Linux's ``if_tun.h``: TUNSETIFF, and IFF_TUN without a header before each packet (IFF_NO_PI)."""
 
 
 class Away:
-    """A network namespace, joined to this machine by one cable, which this process carries packet by packet.
+    """A network namespace with one virtual cable to this machine; this process forwards each packet.
 
-    So packets can be lost, held up, or swallowed, on every kernel with tunnels.
+    So packets can be lost or delayed on every kernel with tunnels.
 
     Parameters
     ----------
     name : str
-        Of the namespace.
+        Name of the namespace.
     here : str
         The address of this machine as the namespace sees it.
     ends : tuple of int
@@ -40,7 +40,7 @@ class Away:
     loss : float
         Share of the packets of each direction that are lost.
     delay : float
-        Seconds that a packet takes, each way.
+        Seconds that a packet takes in each direction.
     """
 
     def __init__(self, name: str, here: str, ends: tuple[int, int]) -> None:
@@ -63,7 +63,7 @@ class Away:
         self._whole = True
 
     def end(self) -> None:
-        """Stop carrying packets."""
+        """Stop forwarding packets."""
         self._done.set()
         self._thread.join()
         for descriptor in self._ends:
@@ -72,7 +72,7 @@ class Away:
     def _carry(self) -> None:
         to = dict(zip(self._ends, reversed(self._ends), strict=True))
         chance = random.Random(1)
-        under_way: deque[tuple[float, int, bytes]] = deque()  # the delay is the same for all, and so they stay in order
+        under_way: deque[tuple[float, int, bytes]] = deque()  # all have the same delay, so they stay in order
         while not self._done.is_set():
             due = under_way[0][0] - time.monotonic() if under_way else 0.1
             for source in select.select(self._ends, [], [], min(max(due, 0.0), 0.1))[0]:
@@ -87,7 +87,7 @@ class Away:
 
 @contextmanager
 def another_network() -> Iterator[Away]:
-    """Make a namespace with a cable to this machine; skip the test where that is not allowed."""
+    """Make a namespace with a cable to this machine; skip the test if that is not allowed."""
     mark = f"fp{os.getpid()}"
     subnet = f"10.{211 + os.getpid() % 40}.{os.getpid() // 40 % 250}"
     here, there = f"{mark}a", f"{mark}b"
@@ -95,7 +95,7 @@ def another_network() -> Iterator[Away]:
     with ExitStack() as stack:
         stack.callback(subprocess.run, ["ip", "netns", "del", mark], capture_output=True)
         away = Away(mark, f"{subnet}.1", (_tunnel(here), _tunnel(there)))
-        stack.callback(away.end)  # without its descriptor, an end of the cable is gone
+        stack.callback(away.end)  # closing its descriptor removes an end of the cable
         _run("ip", "link", "set", there, "netns", mark)
         _run("ip", "addr", "add", f"{away.here}/24", "dev", here)
         _run("ip", "link", "set", here, "up")
@@ -106,7 +106,7 @@ def another_network() -> Iterator[Away]:
 
 
 def _tunnel(name: str) -> int:
-    """Make one end of a cable; skip the test where that is not allowed."""
+    """Make one end of a cable; skip the test if that is not allowed."""
     import fcntl
 
     try:
@@ -119,7 +119,7 @@ def _tunnel(name: str) -> int:
 
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[Path]:
-    """Put a disk of this size, in memory, at a new folder; skip the test where that is not allowed."""
+    """Mount a disk of this size, in memory, at a new folder; skip the test if that is not allowed."""
     place.mkdir()
     _need("mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(place))
     try:
@@ -129,7 +129,7 @@ def small_disk(place: Path, size: str) -> Iterator[Path]:
 
 
 def read_only(place: Path) -> None:
-    """Let nobody write to a small disk any more, root neither."""
+    """Make a small disk read-only, also for root."""
     _run("mount", "-o", "remount,ro", str(place))
 
 

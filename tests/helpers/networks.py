@@ -1,4 +1,4 @@
-"""Two small published networks, as conditional probability tables, and samples of them.
+"""Two small published networks as conditional probability tables, and samples from them.
 
 Asia: Lauritzen and Spiegelhalter (1988). Cancer: Korb and Nicholson (2010).
 """
@@ -10,8 +10,8 @@ import pandas as pd
 
 import fedperi as fp
 
-# variable: (parents, probability of "yes" for each configuration of the parents, the last parent running fastest,
-# "no" before "yes")
+# variable: (parents, probability of "yes" for each configuration of the parents; the last parent changes fastest, and
+# "no" comes before "yes")
 Network = dict[str, tuple[list[str], list[float]]]
 
 ASIA: Network = {

@@ -1,4 +1,4 @@
-"""Pages of a report: their elements and words, and a result by hand to show."""
+"""Read the elements and words of a report page; make results to show."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def four_hospitals() -> Result:
 
 
 def by_hand(**changes: Any) -> Result:
-    """age -> dose confirmed, dose -> stroke by Lyon alone, age -- smoker open; Metz has one dose."""
+    """Make a result: age -> dose confirmed, dose -> stroke rests on Lyon, age -- smoker open; Metz has one dose."""
     names = ["age", "dose", "smoker", "stroke"]
     graph = fp.PDAG.from_edges([("age", "dose"), ("dose", "stroke")], [("age", "smoker")], names)
     dag = fp.PDAG.from_edges([("age", "dose"), ("dose", "stroke"), ("age", "smoker")], names=names)

@@ -1,4 +1,4 @@
-"""Phi-Markov equivalence straight from the definition of that name in the paper, by brute force over d-separations."""
+"""Phi-Markov equivalence from its definition in the paper, by brute force over d-separations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Statement = tuple[frozenset[str], frozenset[str], frozenset[str]]
 
 @cache
 def triples(names: tuple[str, ...]) -> tuple[Statement, ...]:
-    """All disjoint X, Y, Z with X and Y not empty, each unordered pair X, Y once."""
+    """List all disjoint X, Y, Z with X and Y not empty; each unordered pair X, Y once."""
     out = []
     for labels in product(range(4), repeat=len(names)):
         x, y, z = (frozenset(n for n, k in zip(names, labels, strict=True) if k == s) for s in range(3))
@@ -41,10 +41,10 @@ def collider_statements(dag: fp.PDAG) -> frozenset[Statement]:
 
 
 def signature_by_definition(dag: fp.PDAG, clients: Iterable[fp.PDAG]) -> object:
-    """What the definition compares: equal signatures, equivalent pairs."""
+    """Signature from the definition: two pairs are equivalent if their signatures are equal."""
     return separations(dag), frozenset[Statement]().union(*(collider_statements(c) for c in clients))
 
 
 def signature_by_theorem(dag: fp.PDAG, clients: Iterable[fp.PDAG]) -> object:
-    """What the graphical criterion (Theorem "Characterization") compares."""
+    """Signature from the graphical criterion (Theorem "Characterization")."""
     return dag.skeleton, fp.v_structures(dag), fp.revealed_v_structures(dag, clients)

@@ -1,4 +1,4 @@
-"""Random files of every dialect with odd cells and broken lines, and how far one row moves what noise is added to."""
+"""Random files of all CSV dialects with odd cells and broken lines; how much one row changes values before noise."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ MIXED = Schema(
 )
 
 remembered_rho = functools.lru_cache(zcdp_rho)
-"""The budget is the same number in all tests of a file, and takes most of their time to compute."""
+"""All tests of a file use the same budget; without the cache, it would take most of their time."""
 
 
 class Recorder:
-    """No noise: makes given choices in turn, and records its input."""
+    """A mechanism without noise that makes the given choices in turn, and records its input."""
 
     private = False
 
@@ -60,7 +60,7 @@ class Recorder:
 
 
 def seen(source: Any, schema: Schema, missing: Any = "error", data: Any = "auto", **options: Any) -> Recorder | str:
-    """What noise would be added to; or the words of a refusal."""
+    """Return the values before noise, or the message of a refusal."""
     marked = options.pop("mark", True)
     plan = Plan.of(schema, data, 1.0, 1e-6, **options)
     recorder = Recorder()
@@ -75,7 +75,7 @@ def seen(source: Any, schema: Schema, missing: Any = "error", data: Any = "auto"
 
 
 def change(smaller: Any, larger: Any, schema: Schema, **options: Any) -> float:
-    """The change by one row, in units of the sensitivity; infinite if one table is refused."""
+    """Return the change by one row, in units of the sensitivity; infinite if only one table is refused."""
     one, other = (seen(source, schema, **options) for source in (smaller, larger))
     if isinstance(one, str) or isinstance(other, str):
         return 0.0 if isinstance(one, str) and isinstance(other, str) else math.inf
@@ -92,7 +92,7 @@ def written(folder: Path, content: bytes | str, name: str = "north.csv") -> Path
 
 
 def pair(folder: Path, header: str, rows: list[str], row: bytes | str, at: int = -1) -> tuple[Path, Path]:
-    """Two files, the second with one line more."""
+    """Write two files, the second with one line more."""
     lines = [line.encode() for line in (header, *rows)]
     further = row if isinstance(row, bytes) else row.encode()
     place = len(lines) if at < 0 else at + 1
@@ -173,7 +173,7 @@ def _line(draw: random.Random, separator: str, comma: bool, quoted: bool) -> byt
 
 
 def neighbouring_files(draw: random.Random) -> tuple[bytes, bytes]:
-    """Two files of `MIXED` that differ by one line, anywhere."""
+    """Draw two files of `MIXED` that differ by one line, anywhere."""
     separator, end = draw.choice(",;\t"), draw.choice([b"\n", b"\r\n", b"\r"])
     comma, quoted = draw.random() < 0.5, draw.random() < 0.3
     header = separator.join(f'"{name}"' if quoted else name for name in "abcd").encode()

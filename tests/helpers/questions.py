@@ -1,4 +1,4 @@
-"""Questions of a coordinator: by hand, and any, as hypothesis strategies."""
+"""Questions of a coordinator: by hand, and random ones as hypothesis strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input that is refused, and the sentence that says why."""
+"""Check that input is refused, and with which message."""
 
 from collections.abc import Callable
 
@@ -8,12 +8,12 @@ from fedperi.errors import InputError
 
 
 def refusal(action: Callable[[], object]) -> str:
-    """The words with which an action is refused."""
+    """Return the message with which an action is refused."""
     with pytest.raises(InputError) as caught:
         action()
     return str(caught.value)
 
 
 def assert_refused(action: Callable[[], object], message: str) -> None:
-    """Assert that an action is refused with this message, to the letter."""
+    """Assert that an action is refused with exactly this message."""
     assert refusal(action) == message

@@ -1,4 +1,4 @@
-"""Releases of one small table: drawn with seeded noise, edited as a forger would, compared."""
+"""Releases of one small table: draw them with seeded noise, forge them, compare them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def with_ledger(release: Release, tmp_path: Path, releases: int = 1) -> Release:
 
 
 def sealed(content: dict[str, Any]) -> str:
-    """The text of an edited content, with the checksum calculated again as a forger would."""
+    """Return edited content as text with a new checksum, as a forger would."""
     content = {key: value for key, value in content.items() if key != "checksum"}
     plain = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return json.dumps({**content, "checksum": f"sha256:{hashlib.sha256(plain.encode()).hexdigest()}"})

@@ -1,4 +1,4 @@
-"""Modules of docs/site, which is not a package."""
+"""Load modules of docs/site, which is not a package."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +8,6 @@ ROOT = Path(__file__).parents[2]
 
 
 def site_module(name: str) -> ModuleType:
-    """Load a module of docs/site."""
     spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "docs" / "site" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -9,5 +9,5 @@ from fedperi.site.service.work import SiteWork
 
 
 def answering(source: Any, **options: Any) -> SiteWork:
-    """Make a site that answers questions: only its owner can say so."""
+    """Make a site that answers questions, which only its owner can allow."""
     return SiteWork(source, **{"policy": SitePolicy("regrets"), **options})

@@ -503,7 +503,7 @@ def test_rows_are_never_exact_under_privacy(private: Result) -> None:
     assert f"north about {north['rows']:,} worth about {north['worth']:,}" in text
     shown = {site[key] for site in private.privacy.values() for key in ("rows", "worth")}
     assert "3,000" not in text or 3000 in shown  # noise can be zero
-    assert "n is what its noisy statistics are worth or a noisy count, and never the exact number of rows." in text
+    assert "n is a noisy count or what its noisy statistics are worth, never the exact number of rows." in text
 
 
 def test_methods_text_of_a_private_run(private: Result) -> None:

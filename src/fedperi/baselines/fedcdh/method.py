@@ -46,20 +46,21 @@ class FedCDH(Seeded):
       which FedCDH builds, does the same. The published code does not: sites with different means or weights then make
       independent variables look dependent.
     - The site is a category; published: a number 0, 1, ..., in the order in which sites are listed.
-    - Kernel widths fit standardised columns; published: the median distance of the first 500 rows, which are all of the
-      first site, in the table's units, applied to standardised columns.
-    - Directions and phases of the features come from one random stream; published: all from the same seed, and so not
-      independent.
+    - Kernel widths fit standardised columns; published: the median distance between the first 500 rows (all from the
+      first site) in the table's units, although it is applied to standardised columns.
+    - Directions and phases of the features come from one random stream; published: all from the same seed, so they
+      are not independent.
     - At small sites, tests correct for the degrees of freedom that the regression on Z used.
     - Sites are compared given neighbours of the variable; published: given other variables that differ between sites.
     - V-structures are oriented in the order of their evidence, and none closes a cycle; published: in the order of
       columns.
     - The direction of an undirected edge between two changing variables follows from their changes. Published: such
-      edges stay undirected, and changing variables that are *not* adjacent are joined by an arrow (see
+      edges stay undirected, and changing variables that are *not* adjacent get an arrow (see
       `direct_by_change`); the score is computed over landmarks instead of sites.
 
-    What differs even with ``faithful=True``: the random numbers; no rows are used as landmarks; sites may have any
-    sizes; arrows are dropped, the weakest first, until the graph is acyclic (``result.method["dropped"]`` lists them).
+    Even with ``faithful=True`` some things differ: the random numbers; no rows are used as landmarks; sites may have
+    any sizes; arrows are dropped, the weakest first, until the graph is acyclic (``result.method["dropped"]`` lists
+    them).
 
     Parameters
     ----------
@@ -68,8 +69,8 @@ class FedCDH(Seeded):
     deepest : int, optional
         Size of the largest conditioning set; no limit if not given.
     most_tests : int, optional
-        Largest number of tests between variables. For comparisons of sites, which take longer, a tenth of it. The
-        number of tests is exponential in the degree: without a bound (None) the search in a dense graph may not end.
+        Largest number of tests between variables. Comparisons of sites take longer: their limit is a tenth of it. The
+        number of tests is exponential in the degree: without a limit (None) the search in a dense graph may not end.
         The search stops before a size of conditioning sets that would need too many tests;
         ``result.method["stopped"]`` and the report say so. Tests without conditioning are always made. With up to 10
         variables the default is never reached: there are at most 23,000 tests and 5,200 comparisons.
@@ -78,7 +79,7 @@ class FedCDH(Seeded):
     faithful : bool
         Reproduce the published code.
     schema : Schema or path, optional
-        Types of columns, where they should not be inferred.
+        Types of columns, if they should not be inferred.
     missing : {"error", "drop"}
         What to do with rows that lack a value.
     seed : int
@@ -146,7 +147,7 @@ class FedCDH(Seeded):
                 Features(self.marginal_features, self.features, self.conditioning_features, self.seed, self.faithful),
             )
             skeleton = self._skeleton(tests, history, note)
-            graph, found = self._directed(tests, skeleton)
+            graph, found = self._orient(tests, skeleton)
         history.append(Step("directions", coordinator.rounds, float(len(graph))))
         method = {**described(self, self._name), "tests": tests.tests, **found}
         return baseline_result(method, coordinator, graph, history)
@@ -166,7 +167,7 @@ class FedCDH(Seeded):
             )
 
     def _skeleton(self, tests: FeatureTests, history: list[Step], note: Note) -> SkeletonSearch:
-        """Stages 1 and 2: which variables are adjacent, and which change between sites."""
+        """Stages 1 and 2: find which variables are adjacent, and which change between sites."""
 
         def step(words: str, edges: int) -> None:
             history.append(Step(words, tests.coordinator.rounds, float(edges)))
@@ -180,8 +181,8 @@ class FedCDH(Seeded):
             join_site(skeleton, tests.pooled, self.alpha, fewer, step, self.faithful)
         return skeleton
 
-    def _directed(self, tests: FeatureTests, skeleton: SkeletonSearch) -> tuple[PDAG, dict[str, Any]]:
-        """Stages 3 and 4: directions; then repair of cycles."""
+    def _orient(self, tests: FeatureTests, skeleton: SkeletonSearch) -> tuple[PDAG, dict[str, Any]]:
+        """Stages 3 and 4: orient edges; then remove cycles."""
         names = tests.coordinator.names
         site = len(names)
         changing = np.flatnonzero(skeleton.adjacent[site]).tolist()
@@ -190,8 +191,8 @@ class FedCDH(Seeded):
             graph.orient(site, variable)
         left_out = direct_colliders(graph, skeleton, self.faithful)
         close_under_meek(graph)
-        drawn = direct_by_change(graph, changing, lambda wanted: dependence_of_change(tests, wanted), self.faithful)
-        matrix, dropped = _repaired(graph.matrix[:site, :site], skeleton, drawn)
+        by_change = direct_by_change(graph, changing, lambda wanted: dependence_of_change(tests, wanted), self.faithful)
+        matrix, dropped = _drop_cycles(graph.matrix[:site, :site], skeleton, by_change)
         return PDAG(matrix, names), {
             "changing": [names[v] for v in changing],
             "colliders left out": len(left_out),
@@ -200,13 +201,13 @@ class FedCDH(Seeded):
         }
 
 
-def _repaired(
-    matrix: NDArray[np.bool_], skeleton: SkeletonSearch, drawn: list[tuple[int, int]]
+def _drop_cycles(
+    matrix: NDArray[np.bool_], skeleton: SkeletonSearch, by_change: list[tuple[int, int]]
 ) -> tuple[NDArray[np.bool_], list[tuple[int, int]]]:
     """Drop arrows until there is no cycle: first those that no test supports, then by their largest p-value."""
     lines = matrix & matrix.T
     strength = np.where(matrix & ~lines, 2.0 - skeleton.weakness[: len(matrix), : len(matrix)], 0.0)
-    for rank, (tail, head) in enumerate(drawn, 1):
-        strength[tail, head] = rank / (len(drawn) + 1)
+    for rank, (tail, head) in enumerate(by_change, 1):
+        strength[tail, head] = rank / (len(by_change) + 1)
     kept, dropped = acyclic(strength)
     return kept | lines, dropped

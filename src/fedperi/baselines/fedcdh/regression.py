@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from .layout import Floats, Ints, TestGroup, Widths
 from .random_features import EXACT, rotation, solve, triangle
 
 FLAT = 1e-12
-"""A feature whose variance is a smaller share of its mean square than this varies only by rounding."""
+"""A feature whose variance is below this share of its mean square varies only by rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +22,7 @@ class ResidualTests:
     statistic : array, shape (m,)
         The statistic of each test.
     maps : list of array
-        For every x, then every y: how features become residuals (first row: what to subtract; rest: a linear map).
+        For every x, then every y, the map from features to residuals (first row: what to subtract; rest: a linear map).
     ranks : int array, shape (m, 2)
         For each test, the number of directions in which the residuals of x and y vary.
     """
@@ -42,15 +41,16 @@ class ResidualTests:
 def regress(
     group: TestGroup, widths: Widths, n: float, sums: Floats, given: Floats, own: Floats, cross: Floats
 ) -> ResidualTests:
-    """Compute the statistics of a group of tests from sums over all rows of features and products of two."""
+    """Compute the statistics of a group of tests from sums over all rows of the features and of their products."""
     q = widths.given
     mean = sums / n
     wide = [widths.x] * len(group.x) + [widths.y] * len(group.y)
-    blocks = _blocks(own, wide)
+    pieces = np.split(own, np.cumsum([w * w for w in wide])[:-1])
+    blocks = [piece.reshape(w, w) for piece, w in zip(pieces, wide, strict=True)]
     second = given.reshape(q, len(sums)) / n
     variance = np.concatenate([np.diag(second), *(np.diag(block) / n for block in blocks)]) - mean**2
     flat = variance <= FLAT * (1 + mean**2)
-    unit = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))  # constants have no weight
+    unit = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))  # constant features have weight zero
     bessel = n / (n - 1)
     covariance = bessel * (second - np.outer(mean[:q], mean)) * np.outer(unit[:q], unit)
     coefficients, _ = solve(covariance[:, :q], covariance[:, q:])
@@ -61,7 +61,7 @@ def regress(
         beta = coefficients[:, starts[at] - q : starts[at + 1] - q]
         full = bessel * (block / n - np.outer(mean[here], mean[here])) * np.outer(unit[here], unit[here])
         shared = covariance[:, here].T @ beta
-        # Var(F - Z b) with b fitted under a ridge: the cross terms do not cancel exactly.
+        # Var(F - Z b): b is a ridge estimate, so the cross terms do not cancel exactly.
         left = full - shared - shared.T + beta.T @ covariance[:, :q] @ beta
         turn = rotation((left + left.T) / 2, EXACT)
         linear = np.vstack([-unit[:q, None] * beta, np.diag(unit[here])]) @ turn
@@ -79,8 +79,3 @@ def regress(
     return ResidualTests(
         statistic, maps, np.column_stack([rank[group.pairs[:, 0]], rank[len(group.x) + group.pairs[:, 1]]])
     )
-
-
-def _blocks(own: Floats, wide: Sequence[int]) -> list[Floats]:
-    pieces = np.split(own, np.cumsum([w * w for w in wide])[:-1])
-    return [piece.reshape(w, w) for piece, w in zip(pieces, wide, strict=True)]

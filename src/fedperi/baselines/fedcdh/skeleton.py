@@ -1,4 +1,4 @@
-"""FedCDH's skeleton, with the site as a variable: PC's search, with all tests of one depth together."""
+"""FedCDH's skeleton, with the site as a variable: the search of PC, with all tests of one depth in one batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .layout import Batch, Floats
 
 GROUP = 64
-"""Most tests in one group with the same conditioning set: this bounds the size of a message."""
+"""Largest number of tests in a group with the same conditioning set; this limits the size of a message."""
 
 Ask = Callable[[Batch], Floats]
 """A function from tests to p-values."""
@@ -22,7 +22,7 @@ Pair = tuple[int, int, list[int]]
 """The two ends of an edge, and the variables from which separating sets are taken."""
 
 Note = Callable[[str, int], None]
-"""A function that is called with what was done at a depth and how many edges are left, including those to the site."""
+"""Called after each depth with a description and the number of edges left, including those to the site."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> S
     """Find the variables that no set of neighbours separates.
 
     PC-stable: the neighbours are those at the beginning of a depth, so that the order of columns does not matter.
-    Every set of neighbours of either end is tried, as x given Z against y and Z.
+    Every set Z of neighbours of either end is tried. A test given Z is not symmetric: it compares x with y and Z.
 
     Examples
     --------
@@ -102,46 +102,46 @@ def find_skeleton(p: int, ask: Ask, alpha: float, bound: Bound, note: Note) -> S
     adjacent[:p, :p] = ~np.eye(p, dtype=bool)
     skeleton = SkeletonSearch(adjacent)
 
-    def near(depth: int) -> list[Pair]:
+    def list_pairs(depth: int) -> list[Pair]:
         return list(_between_variables(adjacent[:p, :p], depth))
 
-    _deepen(skeleton, near, ask, alpha, bound, note, "tests")
+    _deepen(skeleton, list_pairs, ask, alpha, bound, note, "tests")
     return skeleton
 
 
 def join_site(skeleton: SkeletonSearch, ask: Ask, alpha: float, bound: Bound, note: Note, faithful: bool) -> None:
-    """Find the variables whose distribution, given others, differs between sites: the neighbours of the site.
+    """Find the variables whose distribution, given others, differs between sites: these are the neighbours of the site.
 
     Nothing causes the site. So if it does not act directly on a variable, the parents of that variable separate the
-    two, and sets of its neighbours are tried. Faithful: sets of variables that are still adjacent to the site.
+    two. Therefore sets of its neighbours are tried; if `faithful`, sets of variables still adjacent to the site.
     """
     p = len(skeleton.adjacent) - 1
     skeleton.adjacent[p, :p] = skeleton.adjacent[:p, p] = True
 
-    def near(depth: int) -> list[Pair]:
+    def list_pairs(depth: int) -> list[Pair]:
         joined = np.flatnonzero(skeleton.adjacent[p]).tolist()
         sets = {y: joined if faithful else np.flatnonzero(skeleton.adjacent[y, :p]).tolist() for y in joined}
         return [(p, y, [v for v in sets[y] if v != y]) for y in joined]
 
-    _deepen(skeleton, near, ask, alpha, bound, note, "comparisons of sites")
+    _deepen(skeleton, list_pairs, ask, alpha, bound, note, "comparisons of sites")
 
 
 def _deepen(
     skeleton: SkeletonSearch,
-    near: Callable[[int], list[Pair]],
+    list_pairs: Callable[[int], list[Pair]],
     ask: Ask,
     alpha: float,
     bound: Bound,
     note: Note,
     words: str,
 ) -> None:
-    """Test pairs given larger and larger sets, until there are no such sets or a limit is reached.
+    """Test pairs given sets of increasing size, until there are no such sets or a limit is reached.
 
-    `near` lists, for a size of sets, the pairs that are still adjacent, with the variables from which sets are taken.
+    `list_pairs` returns, for a size of sets, the pairs that are still adjacent, with the variables to take sets from.
     """
     depth, made = 0, 0
     while bound.deepest is None or depth <= bound.deepest:
-        pairs = near(depth)
+        pairs = list_pairs(depth)
         count = sum(comb(len(others), depth) for _, _, others in pairs)
         if not count:
             break
@@ -150,7 +150,7 @@ def _deepen(
             skeleton.stopped.append(what)
             note(what, skeleton.edges)
             break
-        tests = gathered(((x, y, given) for x, y, others in pairs for given in combinations(others, depth)), depth)
+        tests = group_by_set(((x, y, given) for x, y, others in pairs for given in combinations(others, depth)), depth)
         skeleton.learn(tests, ask(tests), alpha)
         note(f"{len(tests)} {words} given {depth} variables", skeleton.edges)
         depth, made = depth + 1, made + count
@@ -164,12 +164,12 @@ def _between_variables(adjacent: NDArray[np.bool_], depth: int) -> Iterator[Pair
                 yield x, y, [v for v in near if v != y]
 
 
-def gathered(tests: Iterator[tuple[int, int, tuple[int, ...]]], depth: int) -> Batch:
-    """Sort tests by their conditioning sets.
+def group_by_set(tests: Iterator[tuple[int, int, tuple[int, ...]]], depth: int) -> Batch:
+    """Group tests by their conditioning sets, in sorted order.
 
     Examples
     --------
-    >>> tests = gathered(iter([(0, 1, (2,)), (3, 1, (0,)), (1, 0, (2,))]), 1)
+    >>> tests = group_by_set(iter([(0, 1, (2,)), (3, 1, (0,)), (1, 0, (2,))]), 1)
     >>> tests.given.tolist(), tests.group.tolist(), tests.x.tolist()
     ([[0], [2]], [0, 1, 1], [3, 0, 1])
     """

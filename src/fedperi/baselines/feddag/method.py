@@ -21,7 +21,7 @@ from ...protocol.worker import Payload
 from ...search.phase1 import Step
 from ..baseline import Note, acyclic, baseline_result, coordinate, pairs, total
 from .networks import weight_count
-from .schedule import LINEAR, MASKED, PUBLISHED, Schedule, for_variables, raise_price_of_cycles
+from .schedule import LINEAR, MASKED, PUBLISHED, Schedule, for_variables, raise_cycle_penalty
 from .worker import acyclicity, sigmoid
 
 Floats = NDArray[np.float64]
@@ -154,7 +154,7 @@ class FedDAG(Seeded):
         training = _Training(self, plan, coordinator)
         try:
             with watching(self.progress, "FedDAG") as training.note:
-                ended = raise_price_of_cycles(training.solve, plan)
+                ended = raise_cycle_penalty(training.solve, plan)
         except KeyboardInterrupt:
             if not training.history:
                 raise

@@ -1,8 +1,8 @@
 """The networks that FedDAG trains: one small network per variable, all computed together, with explicit gradients.
 
 Network j predicts column j from all columns, each multiplied by entry ``[i, j]`` of a mask whose diagonal is zero. The
-networks of all variables are a batch of matrices, so a layer is one contraction. The gradient is a dozen lines: no
-library for automatic differentiation is needed, and it is about twice as fast as one.
+networks of all variables are a batch of matrices, so a layer is one contraction. The gradient takes a dozen lines, and
+is about twice as fast as with a library for automatic differentiation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HIDDEN = (16, 16, 16, 16)
 """Units of the hidden layers."""
 
 CHUNK = 512
-"""Rows in one chunk: memory stays bounded, and the data of a chunk fit in a processor's cache."""
+"""Rows in one chunk: this limits memory, and a chunk fits in the processor's cache."""
 
 
 def layer_shapes(variables: int, hidden: Sequence[int] = HIDDEN) -> list[tuple[int, int, int]]:
@@ -73,7 +73,7 @@ def initial_weights(
         limit = np.sqrt(6 / (inputs + shape[1]))
         weights = rng.uniform(-limit, limit, shape)
         weights[:, :, -1] = 0
-        if alike and at == 0:  # network j has no input j, so its other inputs move up
+        if alike and at == 0:  # network j has no input j: the others take the equal weights in order
             others = np.array([np.delete(np.arange(variables), j) for j in range(variables)])
             np.put_along_axis(weights[:, :, :-1], others[:, None, :], weights[:1, :, : variables - 1].copy(), axis=2)
         elif alike:
@@ -121,14 +121,14 @@ class Networks:
         self._scratch = {units: np.empty((2, self._p, units, size), dtype) for units in hidden}
 
     def loss(self, weights: Array, mask: Array) -> tuple[float, Array, NDArray[np.float64]]:
-        """Half the squared error (sum over variables, mean over rows), and its gradients for weights and mask.
+        """Compute half the squared error (summed over variables, mean over rows), and its gradients.
 
         Parameters
         ----------
         weights : array
             All weights as a vector of type `dtype`.
         mask : array, shape (p, p)
-            Entry ``[i, j]`` multiplies column i where it enters network j. The diagonal must be zero.
+            Entry ``[i, j]`` multiplies column i as an input of network j. The diagonal must be zero.
         """
         layers = split(weights, self._shapes)
         factor = np.ones((self._p, 1, self._p + 1), weights.dtype)
@@ -147,7 +147,7 @@ class Networks:
         return total / (2 * self._n), gradient, by_mask
 
     def _forward(self, layers: Sequence[Array], chunk: Array) -> Array:
-        """Predictions minus the columns, shape (p, rows); stores the activations."""
+        """Return predictions minus columns, shape (p, rows); store the activations."""
         rows = chunk.shape[1]
         inputs: Array = chunk
         for at, layer in enumerate(layers[:-1]):
@@ -160,7 +160,7 @@ class Networks:
         return out
 
     def _backward(self, layers: Sequence[Array], chunk: Array, by_output: Array) -> Iterator[tuple[int, Array]]:
-        """For every layer, beginning with the last: its number and the gradient for its weights."""
+        """Yield for every layer, starting with the last, its number and the gradient for its weights."""
         rows = chunk.shape[1]
         real = by_output.dtype.type
         error = by_output[:, None, :]

@@ -12,7 +12,11 @@ from .worker import acyclicity
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the penalty on cycles increases, and when training ends; defaults are the published numbers."""
+    """Numbers that control training; the defaults are the published ones.
+
+    `price` is the first penalty on cycles. Unless the acyclicity falls to a share `enough` of the one before, the
+    penalty is multiplied by `growth`. Training ends when the penalty reaches `limit`.
+    """
 
     sparsity: float
     rate: float
@@ -30,19 +34,19 @@ class Schedule:
 
 MASKED = Schedule(1e-2, 3e-2, 20, 1000, 100, 0.5, 6e-3, 10.0, 1e14, 1e-10)
 PUBLISHED = Schedule(2e-3, 3e-2, 25, 1000, 200, 0.5, 1e-3, 5.0, 1e14, 1e-10)
-"""The numbers in published experiments that compare with FedDAG; `MASKED` has those of its authors' own script."""
+"""The numbers in published experiments that compare with FedDAG; `MASKED` has those in the script of its authors."""
 LINEAR = Schedule(0.1, 1e-3, 20, 1500, 300, 0.3, 1.0, 10.0, 1e16, 1e-8)
 
 USUAL = 10
-"""Number of variables in its authors' script; they recommend other numbers for other sizes."""
+"""Number of variables in the script of FedDAG's authors, who recommend other numbers for other sizes."""
 
 
 def for_variables(plan: Schedule, p: int) -> Schedule:
-    """Lower the first penalty on cycles if there are more variables than it was chosen for.
+    """Lower the first penalty on cycles if there are more variables than in the authors' script.
 
-    All entries of the mask begin at 1/2, and h grows exponentially with p: it is 6.5 with 10 variables and 110 with 20.
-    With the same penalty the first steps remove every edge, and none comes back. With the penalty computed here
-    ``price/2 h^2`` begins with the same value as for 10 variables.
+    All entries of the mask start at 1/2, and h grows exponentially with p: it is 6.5 with 10 variables and 110 with 20.
+    With the same penalty the first steps remove every edge, and none comes back. With the penalty computed here,
+    ``price/2 h^2`` starts at the same value as for 10 variables.
 
     Examples
     --------
@@ -56,10 +60,10 @@ def for_variables(plan: Schedule, p: int) -> Schedule:
 
 
 Solve = Callable[[float, float], tuple[float, float]]
-"""Trains with a multiplier and a penalty; returns the acyclicity as the schedule judges it, and without noise."""
+"""Trains with a multiplier and a penalty; returns the acyclicity that the schedule uses, and the one without noise."""
 
 
-def raise_price_of_cycles(solve: Solve, plan: Schedule) -> str:
+def raise_cycle_penalty(solve: Solve, plan: Schedule) -> str:
     """Solve sub-problems until there is no cycle; raise the penalty whenever cycles did not become much weaker.
 
     Returns why training ended: "converged", "price limit" or "passes".
@@ -70,7 +74,7 @@ def raise_price_of_cycles(solve: Solve, plan: Schedule) -> str:
     >>> def solve(alpha, price):  # a price of 100 removes all cycles
     ...     prices.append(price)
     ...     return (0.0, 0.0) if price >= 100 else (1.0, 1.0)
-    >>> raise_price_of_cycles(solve, LINEAR)
+    >>> raise_cycle_penalty(solve, LINEAR)
     'converged'
     >>> prices
     [1.0, 1.0, 10.0, 100.0, 100.0, 100.0]

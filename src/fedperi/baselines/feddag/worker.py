@@ -1,4 +1,4 @@
-"""FedDAG at one site: masked networks, or a matrix of linear weights, trained by Adam between two exchanges."""
+"""FedDAG at one site: train masked networks, or a matrix of linear weights, by Adam between two exchanges."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 
 LEAST_ROWS = 2
 MOST_STEPS = 100_000
-"""Most steps that one message can ask for: minutes of processor time, not a year."""
+"""Largest number of steps in one order, so that it takes minutes, not a year."""
 
 TERMS = 13
-"""Terms of the exponential series at 1/2: the next term is below 1e-15 of the first."""
+"""Number of terms of the exponential series: at 1/2, the next term is below 1e-15 of the first."""
 
 ORDER = "alpha rho steps sparsity rate temperature seed faithful send"
 """The fields of a `TrainingOrder`."""
@@ -29,10 +29,10 @@ ORDER = "alpha rho steps sparsity rate temperature seed faithful send"
 class FedDAGWorker(Worker):
     """A site's half of `fedperi.FedDAG`.
 
-    Step ``masked``: takes the common logits, trains for some steps, and sends its logits (p x p numbers). On request it
-    also sends the acyclicity of its last mask (one number) and all weights of its networks; otherwise these stay at
-    the site. Step ``linear``: takes the common weights, and sends its own (p x p). Nothing else is sent: no rows, no
-    moments, no losses. The docstring of `fedperi.FedDAG` says what can be computed from these numbers.
+    Step ``masked`` takes the common logits, trains for some steps, and sends the site's logits (p x p numbers). On
+    request it also sends the acyclicity of its last mask (one number) and all weights of its networks; otherwise these
+    stay at the site. Step ``linear`` takes the common weights, and sends the site's own (p x p). No rows, moments
+    or losses are sent. The docstring of `fedperi.FedDAG` says what can be computed from these numbers.
     """
 
     kinds: ClassVar = {
@@ -48,7 +48,7 @@ class FedDAGWorker(Worker):
     }
 
     def perform(self, kind: str, payload: Payload, state: State) -> tuple[Payload, State]:
-        """Train from the common parameters; answer with the site's own."""
+        """Train from the common parameters; return the site's own."""
         if kind not in ("masked", "linear"):
             raise InputError(f"FedDAG has no step {kind!r}")
         if len(self.rows) < LEAST_ROWS:
@@ -70,7 +70,7 @@ class FedDAGWorker(Worker):
 
 @dataclass(frozen=True)
 class TrainingOrder:
-    """What the coordinator asks for, besides the common parameters."""
+    """A request of the coordinator, without the common parameters."""
 
     alpha: float
     rho: float
@@ -99,14 +99,14 @@ class TrainingOrder:
 
 
 def _masked(rows: Floats, site: str, order: TrainingOrder, payload: Payload, state: State) -> tuple[Payload, State]:
-    """Some steps of Adam on logits and networks, with a new random mask in every step."""
+    """Train logits and networks by Adam, with a new random mask in every step."""
     p = rows.shape[1]
-    logits = np.array(_given(payload, "logits", (p, p)), dtype=np.float64)
+    logits = np.array(_finite_array(payload, "logits", (p, p)), dtype=np.float64)
     if "networks" in payload:
-        weights = _given(payload, "networks", (weight_count(p),)).astype(np.float32)
+        weights = _finite_array(payload, "networks", (weight_count(p),)).astype(np.float32)
     elif state:
         weights = np.array(state["networks"])
-    else:  # the same at all sites: averages of networks that began differently are meaningless
+    else:  # the same at all sites: averages of networks with different initial weights are meaningless
         weights = initial_weights(p, np.random.default_rng([order.seed, 0]), alike=order.faithful)
     on_weights, on_logits = Adam(state, "networks", weights), Adam(state, "logits", logits)
     step = int(state.get("step", 0))
@@ -118,7 +118,7 @@ def _masked(rows: Floats, site: str, order: TrainingOrder, payload: Payload, sta
         step += 1
         mask = sigmoid((logits + rng.logistic(size=(p, p))) / order.temperature) * off_diagonal
         h, slope = acyclicity(mask * mask)
-        if order.faithful:  # a difference of two 4-byte numbers of size p: below 1e-7 of p it is rounding
+        if order.faithful:  # single precision, as published: below 1e-7 p it is a rounding error
             h = float(np.float32(h + p) - np.float32(p))
         by_weights, by_mask = networks.loss(weights, mask)[1:]
         by_mask += order.sparsity + (order.alpha + order.rho * h) * 2 * mask * slope
@@ -130,9 +130,9 @@ def _masked(rows: Floats, site: str, order: TrainingOrder, payload: Payload, sta
 
 
 def _linear(rows: Floats, order: TrainingOrder, payload: Payload, state: State) -> tuple[Payload, State]:
-    """Some steps of Adam on the weights of a linear model, from the second moments of the rows."""
+    """Train the weights of a linear model by Adam, from the second moments of the rows."""
     p = rows.shape[1]
-    weights = np.array(_given(payload, "weights", (p, p)), dtype=np.float64)
+    weights = np.array(_finite_array(payload, "weights", (p, p)), dtype=np.float64)
     moments = rows.T @ rows / len(rows)
     adam, step = Adam(state, "weights", weights), int(state.get("step", 0))
     off_diagonal = 1 - np.eye(p)
@@ -152,7 +152,7 @@ class Adam:
     --------
     >>> import numpy as np
     >>> adam = Adam({}, "w", np.zeros(2))
-    >>> adam.move(np.array([3.0, -0.1]), rate=0.5, step=1).round(4)  # at first the rate, whatever the gradient's size
+    >>> adam.move(np.array([3.0, -0.1]), rate=0.5, step=1).round(4)  # the first step has the size of the rate
     array([ 0.5, -0.5])
     """
 
@@ -161,7 +161,7 @@ class Adam:
         self._first, self._second = (np.array(state.get(key, np.zeros_like(like)), like.dtype) for key in self._names)
 
     def move(self, gradient: Array, rate: float, step: int) -> Array:
-        """Return the step to subtract for this gradient, the `step`-th, counted from 1."""
+        """Return what to subtract for this gradient; `step` counts from 1."""
         real = gradient.dtype.type
         self._first += real(0.1) * (gradient - self._first)
         self._second += real(0.001) * (gradient * gradient - self._second)
@@ -171,12 +171,12 @@ class Adam:
 
     @property
     def state(self) -> State:
-        """What to keep until the next exchange."""
+        """The means to keep until the next exchange."""
         return dict(zip(self._names, (self._first, self._second), strict=True))
 
 
 def acyclicity(matrix: Floats) -> tuple[float, Floats]:
-    """``trace(exp(A)) - p`` of a matrix without negative entries, and its gradient ``exp(A)'``.
+    """Compute ``trace(exp(A)) - p`` of a matrix without negative entries, and its gradient ``exp(A)'``.
 
     Zero if and only if the graph of the positive entries is acyclic. All terms of the sum are positive, so small
     values are as exact as large ones.
@@ -204,7 +204,7 @@ def acyclicity(matrix: Floats) -> tuple[float, Floats]:
 
 
 def sigmoid(values: Floats) -> Floats:
-    """1 / (1 + exp(-x)), without overflow.
+    """Compute 1 / (1 + exp(-x)) without overflow.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def sigmoid(values: Floats) -> Floats:
     return out
 
 
-def _given(payload: Payload, name: str, shape: tuple[int, ...]) -> Array:
+def _finite_array(payload: Payload, name: str, shape: tuple[int, ...]) -> Array:
     value = np.asarray(payload.get(name))
     if value.dtype.kind not in "fiu" or value.shape != shape or not np.isfinite(value).all():
         raise InputError(f"FedDAG: {name!r} of a step must be {shape} finite numbers")

@@ -21,11 +21,11 @@ EXACT: Any = {"ftol": 1e-10, "gtol": 1e-6, "maxiter": 2000, "maxfun": 20000}
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """Positions of the edges in a flat vector of parameters: first p * p * units weights, from i to unit u of j.
+    """Positions in a flat vector of parameters: the first p * p * units are the weights from i to unit u of j.
 
-    The linear model has one unit and no second layer. `scale` is the unit in which weights on cycles are measured. The
-    measure is zero for the same graphs, but the weight of long cycles relative to short ones changes, so that the
-    rounds may end in another acyclic graph.
+    The linear model has one unit and no second layer. `scale` multiplies the squared strengths in `acyclicity`. The
+    result is zero for the same graphs, but the weight of long cycles relative to short ones changes. So the rounds may
+    end in another acyclic graph.
     """
 
     p: int
@@ -39,14 +39,9 @@ class ParameterLayout:
         return self.p * self.p * self.units
 
     def strength(self, parameters: Floats) -> Floats:
-        """Strength of every edge: the norm of its weights."""
+        """Compute the strength of every edge: the norm of its weights."""
         first = parameters[: self.edges].reshape(self.p, self.p, self.units)
         return np.asarray(np.sqrt((first**2).sum(axis=2)))
-
-    def free(self, loops: bool) -> NDArray[np.bool_]:
-        """Which parameters may differ from zero: all, or all except loops (i -> i)."""
-        on_edges = np.repeat(~np.eye(self.p, dtype=bool).ravel() | loops, self.units)
-        return np.concatenate([on_edges, np.ones(self.size - self.edges, dtype=bool)])
 
     def acyclicity(self, parameters: Floats) -> tuple[float, Floats]:
         """``h = tr exp(A) - p``, A the squared strengths times `scale`, and its gradient; zero iff there is no cycle.
@@ -76,8 +71,8 @@ class ParameterLayout:
 class ServerState:
     """The server's state for one start: common parameters, sum of the sites' duals, multipliers and penalties.
 
-    After a step also: the measure of cycles `h`, the largest distance of a site from the common parameters (`apart`),
-    and the largest change of these (`moved`).
+    A step also sets `h` (zero iff there is no cycle), `apart` (the largest difference between a site's parameters and
+    the common ones) and `moved` (the largest change of a common parameter).
     """
 
     layout: ParameterLayout
@@ -92,7 +87,7 @@ class ServerState:
 
     def step(self, answers: Sequence[Floats], l1: float, l2: float, faithful: bool) -> ServerState:
         """One round: minimise over the common parameters, then update multipliers (docs/explanation/baselines.md)."""
-        # The smallest are added first, so that the order of sites does not change even the last bit.
+        # Sorted, so that the order of the sites does not change the rounding of the sums.
         own = np.sort(np.stack(answers), axis=0)
         smooth = _Smooth(self, own, l2)
         found = (_published if faithful else _split)(smooth, self, l1)
@@ -108,7 +103,7 @@ class ServerState:
         )
 
     def penalty(self, l1: float, l2: float) -> float:
-        """Penalty on the size of the parameters."""
+        """Compute the penalty on the size of the parameters."""
         x = self.parameters
         return l1 * float(np.abs(x[: self.layout.edges]).sum()) + l2 / 2 * float(x @ x)
 
@@ -133,7 +128,7 @@ class _Smooth:
         s = self.server
         with np.errstate(all="ignore"):  # late line searches try points whose exponential overflows
             h, slope = s.layout.acyclicity(x)
-            # Differences before squares: large penalties would magnify the cancellation otherwise.
+            # Subtract before squaring: expanded squares would cancel, and large penalties magnify the rounding error.
             apart = self.own - x
             near = s.rho2 / 2 * float((apart**2).sum()) - float(s.duals @ x) + self.l2 / 2 * float(x @ x)
             value = s.alpha * h + s.rho1 / 2 * h * h + near
@@ -148,8 +143,8 @@ def _split(smooth: _Smooth, server: ServerState, l1: float) -> Floats:
     from scipy.optimize import minimize
 
     layout, x0 = server.layout, server.parameters
-    free = layout.free(loops=False)
-    edges, rest = np.flatnonzero(free[: layout.edges]), np.arange(layout.edges, layout.size)
+    edges = np.flatnonzero(np.repeat(~np.eye(layout.p, dtype=bool), layout.units))
+    rest = np.arange(layout.edges, layout.size)
     m = len(edges)
 
     def joined(v: Floats) -> Floats:

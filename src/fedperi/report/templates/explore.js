@@ -1,5 +1,5 @@
 "use strict";
-// Finding one's way in a large graph: search and filters; the picture as a file.
+// Search and filters for a large graph; saving the picture as a file.
 (() => {
   const graph = document.getElementById("graph");
   const canvas = document.getElementById("canvas");
@@ -7,7 +7,7 @@
   const edges = [...graph.querySelectorAll(".edge")];
   const by = (id) => document.getElementById(id);
 
-  // Search: variables whose name holds the text are marked; Enter opens the first.
+  // Search: mark variables whose name contains the text; Enter selects the first.
   const search = by("find");
   const names = nodes.map((node) => node.querySelector("title").textContent);
   const matching = () => nodes.filter((node, k) => search.value.trim() && names[k].toLowerCase().includes(search.value.trim().toLowerCase()));
@@ -25,7 +25,7 @@
     }
   });
 
-  // Filters: edges below a probability are hidden; variables that a site does differently are marked.
+  // Filters: hide edges below a probability; mark variables that differ at a site.
   const least = by("least");
   if (least) least.addEventListener("input", () => {
     by("least-now").textContent = Number(least.value).toFixed(2);
@@ -39,7 +39,7 @@
     }
   });
 
-  // Files: the picture as it is shown, with its styles written into it, so that it needs no style sheet.
+  // Files: the picture as shown, with its styles inside, because the file has no style sheet.
   const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "display", "color"];
   const drawn = () => {
     const copy = graph.cloneNode(true);

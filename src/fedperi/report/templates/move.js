@@ -1,5 +1,5 @@
 "use strict";
-// Moving about in the picture: zoom, pan, variables dragged to another place, the neighbourhood of one alone.
+// Zoom, pan, drag variables, and show the neighbourhood of one variable.
 (() => {
   const graph = document.getElementById("graph");
   const canvas = document.getElementById("canvas");
@@ -10,7 +10,7 @@
   const whole = { x: 0, y: 0, width: graph.viewBox.baseVal.width, height: graph.viewBox.baseVal.height };
   let view = whole, scale = null, chosen = null;
 
-  // Size: as large as there is room for, until somebody zooms.
+  // Size: as large as the page allows, until the user zooms.
   const fitting = () => Math.min(1.25, (canvas.clientWidth - 18) / view.width, Math.max(0.85, (0.82 * window.innerHeight - 18) / view.height));
   const resize = () => { graph.style.width = Math.round(view.width * (scale ?? fitting())) + "px"; };
   const zoom = (factor, x, y) => {
@@ -32,8 +32,8 @@
   }
   window.addEventListener("resize", resize);
 
-  // The wheel zooms around the pointer. It scrolls the page if it was doing so when the pointer came over the picture,
-  // and if the whole picture is seen already: nobody is caught.
+  // The wheel zooms around the pointer. It scrolls the page instead if it was scrolling when the pointer reached the
+  // picture, or would zoom out when the whole picture is visible: otherwise users could not scroll past the picture.
   let scrolled = -Infinity;
   window.addEventListener("wheel", (event) => { if (!canvas.contains(event.target)) scrolled = event.timeStamp; }, { passive: true });
   canvas.addEventListener("wheel", (event) => {
@@ -59,7 +59,7 @@
   }, { passive: false });
   for (const end of ["touchend", "touchcancel"]) canvas.addEventListener(end, () => { apart = 0; });
 
-  // Places: where the boxes were drawn, how far each was dragged, and where they stand now.
+  // Positions: where the boxes were drawn, how far each was dragged, and how far each is moved now.
   const boxes = nodes.map((node) => {
     const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => Number(node.querySelector("rect").getAttribute(name)));
     return { x: x + width / 2, y: y + height / 2, width, height };
@@ -96,7 +96,7 @@
     nodes[k].setAttribute("transform", "translate(" + moved[k].x.toFixed(1) + " " + moved[k].y.toFixed(1) + ")");
     for (const line of lines) if (line.ends.includes(k)) redraw(line);
   };
-  const shift = (k, dx, dy) => { // no further than the edge of the picture
+  const shift = (k, dx, dy) => { // within the picture
     const { x, y, width, height } = boxes[k];
     const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
     moved[k] = {
@@ -130,7 +130,7 @@
     else canvas.scrollBy(-dx, -dy);
   });
   for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => {
-    if (held !== null && held.far) { // what ends a drag is not a click
+    if (held !== null && held.far) { // the end of a drag is not a click
       const stop = (event) => event.stopPropagation();
       window.addEventListener("click", stop, { capture: true, once: true });
       setTimeout(() => window.removeEventListener("click", stop, { capture: true }), 50);

@@ -8,7 +8,7 @@
   const nodes = [...graph.querySelectorAll(".node")];
   let kept = null;
 
-  // The three graphs: the same lines, other marks.
+  // The three graphs have the same lines with different marks.
   const show = (view) => {
     graph.dataset.view = view;
     for (const edge of edges) {
@@ -24,7 +24,7 @@
     if (input.checked) show(input.value);
   }
 
-  // Evidence of an edge, or the surroundings of a variable.
+  // Show the evidence of an edge, or the neighbours of a variable.
   const entryOf = (item) => document.getElementById(
     item === null ? "nothing" : "edge" in item.dataset ? "edge-" + item.dataset.edge : "node-" + item.dataset.node);
   const highlight = (item) => {
@@ -63,7 +63,7 @@
     item.focus();
   };
 
-  // One stop for Tab; arrow keys walk from a variable through its edges to the next variable.
+  // Tab stops once in the picture; arrow keys move from a variable through its edges to the next variable.
   const walk = nodes.flatMap((node) => [node, ...edges.filter((edge) => edge.dataset.ends.split(" ")[0] === node.dataset.node)]);
   if (walk.length) walk[0].tabIndex = 0;
   for (const item of items) {
@@ -118,7 +118,7 @@
   });
   label();
 
-  // Table of edges: sort and filter.
+  // Tables: sort and filter.
   for (const table of document.querySelectorAll(".sortable")) {
     const body = table.tBodies[0];
     const heads = [...table.tHead.rows[0].cells];
@@ -147,13 +147,13 @@
     keepOnly(document.getElementById("edges").tBodies[0].rows, (row) => row.textContent.toLowerCase().includes(wanted), "matches");
   });
 
-  // On paper nothing can be opened: lists that are closed are printed, but for the configuration.
+  // Nothing can be opened on paper: print the content of closed lists too, except the configuration.
   const closed = () => [...document.querySelectorAll("main details:not([open])")].filter((one) => !one.closest("[aria-labelledby=h-config]"));
   let opened = [];
   window.addEventListener("beforeprint", () => { opened = closed(); for (const one of opened) one.open = true; });
   window.addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
 
-  // Effects: of one cause, on one variable.
+  // Table of effects: filter by cause and by effect.
   const cause = document.getElementById("of-cause"), effect = document.getElementById("on-effect");
   for (const select of [cause, effect]) if (select) select.addEventListener("change", () => {
     const fits = (select, name) => !select.value || select.value === name;
@@ -173,7 +173,7 @@
     });
   }
 
-  // Copy a text. Selecting it first also works where the clipboard is closed to pages from disk.
+  // Copy a text. It stays selected, for browsers that do not let a page from disk copy.
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", () => {
       getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
