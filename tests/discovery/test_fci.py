@@ -85,6 +85,17 @@ def test_a_separator_that_is_no_neighbour() -> None:
     assert found.separators["x", "y"] == ("a", "b", "c")
 
 
+def test_a_discriminating_path_tells_of_a_node_that_is_joined_with_one_end_only() -> None:
+    """x, on the path a --> b <-> x with y beyond, is in no set that separates a and y: x <-> y and b <-> x."""
+    dag = fp.PDAG.from_edges([
+        *[("c", "y"), ("H", "z"), ("H", "x"), ("H", "y"), ("x", "z"), ("b", "y"), ("I", "b"), ("a", "z"), ("a", "b")],
+        *[("J", "x"), ("J", "b")],
+    ])  # fmt: skip
+    found = fci_search(DSeparation(dag, ["H", "I", "J"])).graph
+    assert found.edge("x", "y") == found.edge("x", "b") == "<->"
+    assert found == pag_by_definition(mag(dag, ["H", "I", "J"]))
+
+
 def test_rule_8_finds_tails_that_no_other_rule_does() -> None:
     """Of 1,298 random DAGs this one, without the edges that play no part: v --> x --> y and w --> x --> y."""
     dag = fp.PDAG.from_edges([

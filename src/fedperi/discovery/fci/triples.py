@@ -107,6 +107,7 @@ def weigh_triples(
     near = {(a, c): (found.adjacent[a] | found.adjacent[c]) & usable for a, c in tested}
     colliders, others = _judged(_roles(sure, near), found.adjacent, usable, max(alpha, SEPARATED), evidence)
     unclear = {(a, b, c) for (a, c), inside in near.items() for b in bits.members(inside)} - colliders - others
+    colliders = {(a, b, c) for a, b, c in colliders if found.adjacent[a] >> b & found.adjacent[c] >> b & 1}
     separated = Separated(found.adjacent, separators, found.tests + made, found.complete)
     return Triples(frozenset(colliders), frozenset(unclear)), separated
 
@@ -141,7 +142,11 @@ def _roles(best: Mapping[Pair, Mapping[int, float]], near: Mapping[Pair, int]) -
 def _judged(
     roles: Mapping[Triple, tuple[float, float]], adjacent: Sequence[int], usable: int, clearly: float, evidence: float
 ) -> tuple[set[Triple], set[Triple]]:
-    """Triples whose middle is clearly a collider, and those whose middle clearly is none."""
+    """Triples whose middle is clearly in no separating set, and those whose middle clearly is in all of them.
+
+    The first kind is a collider if it is joined with both ends. If it is joined with one end only, it may be the last
+    node but one of a discriminating path.
+    """
     from scipy.special import chdtri
 
     # The smallest p-value of which chdtri knows the statistic.
@@ -159,7 +164,7 @@ def _judged(
             colliders.add((a, b, c))
         elif -value >= least and with_it > clearly:
             others.add((a, b, c))
-    return colliders & set(whole), others
+    return colliders, others
 
 
 def _usual(nats: Floats) -> float:
