@@ -136,15 +136,10 @@ def summarize(
         `Counts`, the others `Statistics`; see `fedperi.tables.embedding`.
     missing : {"error", "drop"}
         What to do with rows in which a value is missing. The result has the number of dropped rows.
-    name : str, optional
-        The site's name.
-    chunk : int
-        Rows in memory at a time.
-    degree : int
-        Highest degree of the polynomials for ``data="nonlinear"``.
+    name, chunk, degree
+        The site's name; rows in memory at a time; highest degree of the polynomials for ``data="nonlinear"``.
     partial : bool
-        Whether the schema may leave columns out, which are then inferred, in the order of the table. Only for a single
-        table: sites of a federation must agree on all columns.
+        Whether a single table may have columns that the schema leaves out; they are inferred, in the table's order.
     resample : int, optional
         Seed of a bootstrap that takes each row as often as a Poisson variable of mean 1 says, so that tables can be
         read in chunks. Types, levels and scales stay those of the table itself.
@@ -159,8 +154,7 @@ def summarize(
     """
     check_one_of("data", data, DATA)
     check_one_of("missing", missing, COMPLETE)
-    given = as_schema(schema)
-    table = prepared(open_table(source, name), given)
+    table = prepared(open_table(source, name), given := as_schema(schema))
     passing = passing_moments(table, given, partial, data, missing == "drop", _draws(resample))
     tap = None if passing is None else passing.add
     profile = scan(table, missing, chunk, given, tap, spread=data == "nonlinear")
